@@ -9,7 +9,7 @@ use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::directory::directory;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::list::shown;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
@@ -96,7 +96,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
         .collect::<Result<Vec<_>, _>>()?;
     let elsewhere = far.iter().filter(|header| header.status() == Status::Pending).count();
     if !broken.is_empty() {
-        let damaged = text::count(broken.len() as u64, "session");
+        let damaged = figures::count(broken.len() as u64, "session");
         call.out.warn(format_args!("{damaged} cannot be read: {}", command("status")));
     }
     let fresh = headers.is_empty() && broken.is_empty() && interrupted.runs.is_empty();
@@ -176,7 +176,7 @@ fn newest_snapshot(call: &Call) -> Option<Head> {
 fn print_snapshot(call: &Call, head: &Head) {
     let message = head.message.as_ref().or(head.label.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
     let (what, next) =
-        (format!("{}  {}{message}", head.n, text::time(head.time, false)), command(format_args!("snapshot diff {}", head.n)));
+        (format!("{}  {}{message}", head.n, figures::time(head.time, false)), command(format_args!("snapshot diff {}", head.n)));
     call.out.line(format_args!("{:<12} {}  {next}", "snapshot", fitted(&what, columns(&next))));
 }
 
@@ -204,12 +204,12 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
         line("interrupted", format!("{}  an operation was cut off", id.tail()), &format!("recover {}", id.tail()));
     }
     for row in rows.iter().filter(|row| row.left > 0).take(MOST_URGENT) {
-        let what = format!("{}  {} that an undo could not take back", row.id.tail(), text::count(row.left as u64, "path"));
+        let what = format!("{}  {} that an undo could not take back", row.id.tail(), figures::count(row.left as u64, "path"));
         line("left", what, "status");
     }
     for waiting in unconfirmed.iter().take(MOST_URGENT) {
         let tail = waiting.session.tail();
-        line("unconfirmed", format!("{tail}  until {}", text::time(waiting.due, true)), &format!("confirm {tail}"));
+        line("unconfirmed", format!("{tail}  until {}", figures::time(waiting.due, true)), &format!("confirm {tail}"));
     }
     for (status, most) in MOST {
         let of_it: Vec<&Row> = rows.iter().filter(|row| row.status == status).collect();
@@ -222,7 +222,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unc
         line("", "nothing of this project is held or committed".into(), "run -- COMMAND");
     }
     if elsewhere > 0 {
-        line("", format!("{} pending in other projects", text::count(elsewhere as u64, "session")), "list --all");
+        line("", format!("{} pending in other projects", figures::count(elsewhere as u64, "session")), "list --all");
     }
     if let Some(project) = &here.project {
         out.line(out.place(project));
@@ -241,11 +241,15 @@ impl Row {
     fn what(&self) -> String {
         let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
         let held = match self.status {
-            "running" => format!("{} so far", text::count(self.changes, "change")),
+            "running" => format!("{} so far", figures::count(self.changes, "change")),
             "rolled_back" => {
-                format!("{} of {} never committed", text::grouped(self.counts.never_in()), text::count(self.changes, "change"))
+                format!(
+                    "{} of {} never committed",
+                    figures::grouped(self.counts.never_in()),
+                    figures::count(self.changes, "change")
+                )
             }
-            _ => format!("{}{}", text::count(self.changes, "change"), crate::verb::error::but(self.counts)),
+            _ => format!("{}{}", figures::count(self.changes, "change"), crate::verb::error::but(self.counts)),
         };
         let failed = self.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
         format!("{}  {held}{failed}{of}", self.id.tail())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::made::Made;
 use crate::config::{CACHES, Cache};
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::path::AbsPath;
 
 /// The caches that exist, and the directories that were made for them.
@@ -58,7 +58,7 @@ impl Caches {
         let of = match &self.programs[..] {
             [] => None,
             [program] => Some(format!("the cache of {program}")),
-            programs => Some(format!("the caches of {}", text::list(programs))),
+            programs => Some(format!("the caches of {}", figures::list(programs))),
         };
         of.into_iter().chain(self.others.iter().cloned()).collect()
     }

@@ -16,7 +16,7 @@ use crate::face::args;
 use crate::face::bar::Bar;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::text::list::say_damaged;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -96,20 +96,20 @@ fn print_list(call: &Call, headers: &[Header]) {
         [
             header.id.to_string(),
             header.status().word().replace('_', " "),
-            text::grouped(header.counts.inside),
-            if pruned { "pruned".into() } else { text::bytes(header.sizes.checkpoint) },
-            text::time(header.changed, false),
+            figures::grouped(header.counts.inside),
+            if pruned { "pruned".into() } else { figures::bytes(header.sizes.checkpoint) },
+            figures::time(header.changed, false),
             header.name.clone().unwrap_or_default(),
         ]
     });
     let mut rows: Vec<[String; 6]> = std::iter::once(title).chain(rows).collect();
-    text::fit(&mut rows, call.out.width(), &[Flexible::path(5, 8)]);
+    figures::fit(&mut rows, call.out.width(), &[Flexible::path(5, 8)]);
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left];
-    let mut lines = text::table(sides, &rows);
+    let mut lines = figures::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
     if more > 0 {
-        call.out.line(text::more(more, &command("checkpoint list -v")));
+        call.out.line(figures::more(more, &command("checkpoint list -v")));
     }
 }
 
@@ -229,15 +229,15 @@ fn print_originals(call: &Call, id: &Id, rows: &[TextRow]) {
     }
     let cells = |row: &TextRow| {
         let why = row.uncovered.as_ref().map_or(String::new(), |why| format!("  (not kept: {why})"));
-        let size = row.size.map_or(String::new(), text::bytes);
+        let size = row.size.map_or(String::new(), figures::bytes);
         [row.change.to_owned(), row.before.to_owned(), size, format!("{}{why}", call.out.shown(&row.path))]
     };
     let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
-    let lines: Vec<String> = text::table(sides, rows.iter().map(cells)).collect();
+    let lines: Vec<String> = figures::table(sides, rows.iter().map(cells)).collect();
     call.out.first_of(lines.into_iter(), &command(format_args!("checkpoint show {} -v", id.tail())));
     let left = rows.iter().filter(|row| row.uncovered.is_some()).count();
     if left > 0 {
-        call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
+        call.out.warn(format_args!("{} will not come back at a rollback", figures::count(left as u64, "path")));
     }
 }
 
@@ -284,11 +284,11 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error>
     if call.out.is_text() {
         let line = |VerifiedRow { session, verdict }: &VerifiedRow| {
             let faults = verdict.faults.len();
-            let state = if faults == 0 { "whole".into() } else { text::count(faults as u64, "fault") };
-            [session.to_string(), text::count(verdict.whole, "original"), text::bytes(verdict.bytes), state]
+            let state = if faults == 0 { "whole".into() } else { figures::count(faults as u64, "fault") };
+            [session.to_string(), figures::count(verdict.whole, "original"), figures::bytes(verdict.bytes), state]
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
-        let lines: Vec<String> = text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).collect();
+        let lines: Vec<String> = figures::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).collect();
         call.out.first_of(lines.into_iter(), &command("checkpoint verify -v"));
         if rows.is_empty() && !damaged && halted.is_none() {
             call.out.note("no checkpoints to verify");

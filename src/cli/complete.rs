@@ -20,7 +20,7 @@ use crate::face::args::{self, Cli};
 use crate::face::call::Call;
 use crate::face::directory::directory;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::place::{self, Place};
 use crate::face::text::steps;
 use crate::fs::path::AbsPath;
@@ -256,8 +256,11 @@ impl Typing {
         let last = [("last".to_owned(), "the newest".to_owned())];
         let of_all = summaries.iter().flat_map(|summary| {
             let head = &summary.head;
-            let what =
-                [Some(text::time(head.time, false)), head.message.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+            let what = [Some(figures::time(head.time, false)), head.message.clone()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("  ");
             [Some(head.n.to_string()), head.label.clone()].into_iter().flatten().map(move |key| (key, what.clone()))
         });
         Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).collect())

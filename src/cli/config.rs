@@ -11,7 +11,7 @@ use crate::diff::shown::{columns, padded};
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -148,7 +148,7 @@ fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row
 }
 
 fn bytes(key: &'static str, set: &Set<u64>) -> Row {
-    row(key, set.from, json!(set.value), text::bytes(set.value))
+    row(key, set.from, json!(set.value), figures::bytes(set.value))
 }
 
 fn paths(key: &'static str, set: &Set<Vec<PathBuf>>) -> Row {

@@ -11,7 +11,7 @@ use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::text::cut_run::{what, would};
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -46,7 +46,7 @@ impl CutRun {
         let tail = id.tail();
         match outcome {
             Outcome::Made(changes, _) => {
-                let (changes, rollback) = (text::count(*changes, "change"), command(format_args!("rollback {tail}")));
+                let (changes, rollback) = (figures::count(*changes, "change"), command(format_args!("rollback {tail}")));
                 let diff = command(format_args!("diff {tail}"));
                 format!(
                     "{what} was cut off; what has changed there since it began, {changes}, is session {id}\n\

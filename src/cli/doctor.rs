@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::text::coverage;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};
 
@@ -143,7 +143,7 @@ impl Found {
 
     fn print(&self, call: &Call, all: bool) {
         let out = &call.out;
-        out.line(text::filled_after("", &format!("as {}", self.here.words()), 0));
+        out.line(figures::filled_after("", &format!("as {}", self.here.words()), 0));
         out.line("");
         self.ways.iter().for_each(|way| print_way(call, way));
         let findings: Vec<_> = self.findings.iter().filter(|finding| all || self.is_of_note(finding)).collect();
@@ -152,7 +152,7 @@ impl Found {
         }
         for Finding { name, value, good, remedy } in findings {
             let remedy = remedy.as_ref().filter(|_| !good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
-            out.line(text::filled_after(name, &format!("{value}{remedy}"), 28));
+            out.line(figures::filled_after(name, &format!("{value}{remedy}"), 28));
         }
         if !self.tried.coverage.is_empty() {
             out.line("");
@@ -177,7 +177,7 @@ impl Found {
             return coverage::table(rows, true).iter().for_each(|row| out.line(format_args!("  {row}")));
         }
         for (word, places) in coverage::summary(rows, &|path| out.place(path)) {
-            out.line(text::filled_after(&format!("  {word}"), &places, INDENT));
+            out.line(figures::filled_after(&format!("  {word}"), &places, INDENT));
         }
         out.line(format_args!("{} has all of it, with the reasons", command("doctor -v")));
     }
@@ -193,9 +193,9 @@ fn print_way(call: &Call, Way { way, verdict, why, remedy }: &Way) {
         (Verdict::Fails, why) => format!("does not work: {}", why.as_deref().unwrap_or("the reason is unknown")),
         (Verdict::NotTried, why) => why.clone().unwrap_or_default(),
     };
-    call.out.line(text::filled_after(way, &call.out.sentence(&said), INDENT));
+    call.out.line(figures::filled_after(way, &call.out.sentence(&said), INDENT));
     if let Some(remedy) = remedy {
-        call.out.line(format_args!("{:INDENT$}{}", "", text::remedy_after(remedy, INDENT)));
+        call.out.line(format_args!("{:INDENT$}{}", "", figures::remedy_after(remedy, INDENT)));
     }
 }
 

@@ -17,7 +17,7 @@ use crate::diff::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error, Reason, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::place::{absolute, cwd, whole};
 use crate::face::text::acts;
 use crate::fs::dir::{Dir, Sort};
@@ -100,9 +100,9 @@ impl Guest {
             (Some(row), more) => format!("; real: {} and {more} more", names.show(&row.path)),
         };
         let tail = session.id().tail();
-        call.out.note(text::filled_remedy(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
+        call.out.note(figures::filled_remedy(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
         let look = command(format_args!("review {}", session.header.name.as_deref().unwrap_or(tail)));
-        call.out.note(text::filled_remedy(&format!("what you save here meanwhile is a conflict; watch it by {look}")));
+        call.out.note(figures::filled_remedy(&format!("what you save here meanwhile is a conflict; watch it by {look}")));
     }
 
     fn why(&self) -> String {
@@ -121,7 +121,7 @@ impl Guest {
         let own = self.agent.name();
         let kept = |problem: &Error| {
             let first = problem.rows().first().map(|against| format!(": {}", against.path)).unwrap_or_default();
-            call.out.note(text::filled(&format!("what {own} keeps about itself is held: {}{first}", problem.message())));
+            call.out.note(figures::filled(&format!("what {own} keeps about itself is held: {}{first}", problem.message())));
         };
         match found {
             Err(problem) => kept(&problem),
@@ -131,18 +131,20 @@ impl Guest {
                 let variable = guard::limited(call).filter(|_| count > 0);
                 if let Some(variable) = variable {
                     let why = format!("an agent calls ({variable} is set)");
-                    call.out.note(text::filled(&format!("what {own} keeps about itself is held: {why}")));
+                    call.out.note(figures::filled(&format!("what {own} keeps about itself is held: {why}")));
                 } else if count > 0 {
                     match commit(call, &id, picked) {
                         Ok(Some((part, Ended::Done))) => {
-                            let files = text::count(count as u64, "file");
+                            let files = figures::count(count as u64, "file");
                             let back = command(format_args!("rollback {}", part.tail()));
-                            call.out
-                                .note(text::filled_remedy(&format!("{files} that {own} keeps about itself committed; {back}")));
+                            call.out.note(figures::filled_remedy(&format!(
+                                "{files} that {own} keeps about itself committed; {back}"
+                            )));
                         }
                         Ok(Some((part, _))) => {
                             let look = command(format_args!("show {}", part.tail()));
-                            call.out.note(text::filled_remedy(&format!("some of what {own} keeps about itself is held: {look}")));
+                            call.out
+                                .note(figures::filled_remedy(&format!("some of what {own} keeps about itself is held: {look}")));
                         }
                         Ok(None) => {}
                         Err(problem) => kept(&problem),
@@ -205,7 +207,7 @@ impl Guest {
             return Ok(Some("the directory that was made for it is open to others".into()));
         }
         if after.size() > MOST {
-            return Ok(Some(format!("it is larger than {}", text::bytes(MOST))));
+            return Ok(Some(format!("it is larger than {}", figures::bytes(MOST))));
         }
         let before = before(change)?;
         let mut bytes = Vec::new();
@@ -230,11 +232,11 @@ const MOST_LINES: usize = 3;
 
 fn say_held(call: &Call, held: &[(AbsPath, String)]) {
     for (path, why) in held.iter().take(MOST_LINES) {
-        call.out.note(text::filled(&format!("{} is held: {why}", call.out.names().show(path))));
+        call.out.note(figures::filled(&format!("{} is held: {why}", call.out.names().show(path))));
     }
     let more = held.len().saturating_sub(MOST_LINES);
     if more > 0 {
-        call.out.note(format_args!("and {} more", text::count(more as u64, "file")));
+        call.out.note(format_args!("and {} more", figures::count(more as u64, "file")));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::capture::hold::Held;
 use crate::diff::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
@@ -68,7 +68,7 @@ pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) 
         return Ok(());
     }
     if call.out.is_text() {
-        call.out.note(text::filled(&call.out.sentence(text)));
+        call.out.note(figures::filled(&call.out.sentence(text)));
     } else {
         call.out.note(text);
     }
@@ -99,7 +99,7 @@ pub fn changed_below(call: &Call, session: &Session) -> Result<(), Error> {
         let tail = session.id().tail();
         call.out.warn(format_args!(
             "so did {}: {recant} diff {tail} names them all",
-            text::count(more as u64, "other path"),
+            figures::count(more as u64, "other path"),
             recant = recant()
         ));
     }

@@ -13,7 +13,7 @@ use crate::error::{Against, Error, Kind, command, recant};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
@@ -121,7 +121,7 @@ fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived, 
     let (id, changes, status) = (locked.id(), locked.header.counts.changes, locked.header.status().word());
     say(call, id, changes, true);
     if call.out.is_text() {
-        call.out.note(format_args!("session {id} is imported: {}, {status}", text::count(changes, "change")));
+        call.out.note(format_args!("session {id} is imported: {}, {status}", figures::count(changes, "change")));
     }
     let mut conflicts = moving::conflicts(&locked)?;
     if conflicts.is_empty() {
@@ -149,7 +149,7 @@ fn against(verb: &str, id: &Id, conflicts: &[conflict::Conflict], state: &str) -
     let rows: Vec<Against> = conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect();
     let message = match &rows[..] {
         [one] => format!("cannot {verb} {id}: {}: {}", one.path, one.why),
-        many => format!("cannot {verb} {id}: {}", text::count(many.len() as u64, "conflict")),
+        many => format!("cannot {verb} {id}: {}", figures::count(many.len() as u64, "conflict")),
     };
     let error = match &rows[..] {
         [] => Error::new(Kind::Conflict, message),

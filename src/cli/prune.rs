@@ -9,7 +9,7 @@ use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::heads::heads;
 use crate::face::text::list::say_damaged;
 use crate::fs::interrupt::{self, Asked};
@@ -175,7 +175,7 @@ fn after(problem: Error, what: &str, pruned: &[Id]) -> Error {
         return problem;
     }
     let ids = pruned.iter().map(Id::to_string).collect::<Vec<_>>().join(", ");
-    problem.after(&format!("{} pruned before it: {ids}", text::count(pruned.len() as u64, what)))
+    problem.after(&format!("{} pruned before it: {ids}", figures::count(pruned.len() as u64, what)))
 }
 
 /// A prune: its arguments, target and store.
@@ -377,7 +377,7 @@ impl<'a> Pruning<'a> {
             args.which.max_size.map(|bytes| format!(" --max-size {}", size_word(bytes))),
         ];
         let given: String = given.into_iter().flatten().collect();
-        let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
+        let (what, are) = (figures::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
         let them = if count == 1 { "its" } else { "their" };
         let how = command(format_args!("prune {}{given} --committed", target.option));
         // The command gets its own line: one line would be too long.
@@ -416,8 +416,8 @@ impl<'a> Pruning<'a> {
         let chosen = self.chosen()?;
         if !chosen.is_empty() {
             let whole = command(format_args!("prune {} --dry-run", target.option));
-            let (count, bytes) = (text::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
-            let what = format!("{count}, {}", text::bytes(bytes));
+            let (count, bytes) = (figures::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
+            let what = format!("{count}, {}", figures::bytes(bytes));
             call.need_asking(&format!("prune drops {what}"), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();
             heads(&call.out, &shown, call.out.limit(), &whole).into_iter().for_each(|line| call.out.say(line));
@@ -580,7 +580,7 @@ fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Error> {
         let what = match what {
             Loss::Change => "what the session held of it".into(),
             Loss::Original => "what was there before it was committed".into(),
-            Loss::Unnamed => format!("{}, paths unknown", text::count(*count, "object")),
+            Loss::Unnamed => format!("{}, paths unknown", figures::count(*count, "object")),
         };
         call.out.warn(format_args!("{}: {path}: {what}", if done.dry_run { "would be lost" } else { "lost" }));
     }
@@ -588,7 +588,7 @@ fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Error> {
         call.out.warn(format_args!("session {id} stays: {why}"));
     }
     let verb = if done.dry_run { "would go" } else { "pruned" };
-    let count = text::count(done.pruned.len() as u64, target.what);
-    call.out.note(format_args!("{count} {verb}, {}", text::bytes(done.bytes)));
+    let count = figures::count(done.pruned.len() as u64, target.what);
+    call.out.note(format_args!("{count} {verb}, {}", figures::bytes(done.bytes)));
     Ok(ended)
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::text::heads::heads;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
@@ -124,7 +124,7 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Error> {
 
 /// Asks. Without a terminal `-y` is needed: who did not look has not agreed by having settings.
 fn ask(call: &Call, plan: &Plan) -> Result<(), Error> {
-    let what = format!("{}, {}", plan.counts(), text::bytes(plan.bytes()));
+    let what = format!("{}, {}", plan.counts(), figures::bytes(plan.bytes()));
     call.need_asking(&format!("prune drops {what}"), &command("prune --dry-run -v"))?;
     call.confirm(&format!("Prune {what}?"))
 }
@@ -201,20 +201,20 @@ impl Plan {
             (&self.checkpoints, "checkpoint", "no rollback needs them"),
         ] {
             if !headers.is_empty() {
-                line(format!("{}: {also}", text::count(headers.len() as u64, what)));
+                line(format!("{}: {also}", figures::count(headers.len() as u64, what)));
                 heads(&call.out, &headers.iter().collect::<Vec<_>>(), most, &whole)
                     .into_iter()
                     .for_each(|head| line(format!("  {head}")));
             }
         }
         if !self.snapshots.is_empty() {
-            line(format!("{}: over snapshot.keep or snapshot.max_size", text::count(self.numbers(), "snapshot")));
+            line(format!("{}: over snapshot.keep or snapshot.max_size", figures::count(self.numbers(), "snapshot")));
             for of in self.snapshots.iter().take(most) {
-                let count = text::count(of.pruned.len() as u64, "snapshot");
-                line(format!("  {}: {count}, {}", call.out.place(&of.directory), text::bytes(of.bytes)));
+                let count = figures::count(of.pruned.len() as u64, "snapshot");
+                line(format!("  {}: {count}, {}", call.out.place(&of.directory), figures::bytes(of.bytes)));
             }
             if self.snapshots.len() > most {
-                line(format!("  {}", text::more(self.snapshots.len() - most, &whole)));
+                line(format!("  {}", figures::more(self.snapshots.len() - most, &whole)));
             }
         }
     }
@@ -224,7 +224,7 @@ impl Plan {
         let (counts, bytes) = (self.counts(), self.bytes());
         let ended = if self.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
         if call.out.is_text() {
-            call.out.note(format_args!("{counts} would go, {}", text::bytes(bytes)));
+            call.out.note(format_args!("{counts} would go, {}", figures::bytes(bytes)));
             return ended;
         }
         let part =
@@ -313,7 +313,7 @@ impl Gone {
         let Self { sessions, checkpoints, snapshots, skipped } = self;
         let bytes = sessions.bytes + checkpoints.bytes + snapshots.iter().map(|of| of.bytes).sum::<u64>();
         if call.out.is_text() {
-            call.out.note(format_args!("{} pruned, {}", self.counts(), text::bytes(bytes)));
+            call.out.note(format_args!("{} pruned, {}", self.counts(), figures::bytes(bytes)));
         } else {
             call.out.document(&Whole { dry_run: false, sessions, checkpoints, snapshots, skipped, bytes });
         }
@@ -322,7 +322,7 @@ impl Gone {
 
 /// `3 sessions, 2 checkpoints, 5 snapshots`.
 fn counted(numbers: [(u64, &str); 3]) -> String {
-    let counts = numbers.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n, word));
+    let counts = numbers.iter().filter(|(n, _)| *n > 0).map(|(n, word)| figures::count(*n, word));
     counts.collect::<Vec<_>>().join(", ")
 }
 

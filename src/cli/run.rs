@@ -23,7 +23,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::text::acts;
-use crate::face::{args, figures as text, place};
+use crate::face::{args, figures, place};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -207,7 +207,7 @@ const USERS: &str = "if it said 'Read-only file system': only ~, the project, /t
 /// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
 fn going_on(session: &Session) -> String {
     let name = session.header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default();
-    let held = text::count(session.header.counts.changes, "change");
+    let held = figures::count(session.header.counts.changes, "change");
     format!("going on in session {}{name}: {held} so far", session.id().tail())
 }
 
@@ -243,7 +243,7 @@ fn merge_oldest(call: &Call, session: &mut Locked) -> Result<(), Error> {
     let merged = session.merge_oldest(&call.fs, Keep { steps, bytes })?;
     let floor = session.header.steps.as_ref().map_or(0, |steps| steps.floor);
     if merged > 0 {
-        let (id, bytes) = (session.id().tail(), text::bytes(bytes));
+        let (id, bytes) = (session.id().tail(), figures::bytes(bytes));
         let said = format!("session {id}: step {floor} is the oldest by steps.keep {steps}, steps.max_size {bytes}");
         if is_first { call.out.note(said) } else { call.out.detail(said) }
     }
@@ -309,7 +309,7 @@ fn start(
         Event::NoGroups(why) => call.out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
         Event::InMemory(limit) => call.out.warn(format_args!(
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
-            text::bytes(limit)
+            figures::bytes(limit)
         )),
     };
     let held = hold(&call.fs, store, session, plan, &command, &cwd, &mut hear);
@@ -549,11 +549,11 @@ fn end(
         }
     };
     if held.dropped > 0 {
-        note(format!("{} in scratch places dropped", text::count(held.dropped, "change")));
+        note(format!("{} in scratch places dropped", figures::count(held.dropped, "change")));
     }
     if let Some(written) = held.too_much {
-        let max = text::bytes(args.max_size.unwrap_or(0));
-        call.out.warn(format_args!("the command wrote {}, which is more than --max-size {max}", text::bytes(written)));
+        let max = figures::bytes(args.max_size.unwrap_or(0));
+        call.out.warn(format_args!("the command wrote {}, which is more than --max-size {max}", figures::bytes(written)));
     }
     let mut gone = false;
     let (result, ended) = if args.discard && !fresh {
@@ -574,7 +574,7 @@ fn end(
         ("nothing", ended)
     } else if args.discard {
         prune::free(&call.fs, &mut session)?;
-        note(format!("{} dropped{}", text::count(held.changes, "change"), exited(exit)));
+        note(format!("{} dropped{}", figures::count(held.changes, "change"), exited(exit)));
         ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
         match commit_run(call, store, &mut session) {
@@ -646,7 +646,7 @@ fn still_held(problem: Error, id: &Id) -> Error {
 
 /// Says that the changes are held, and what to do next, in lines of at most 80 characters.
 fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: String) {
-    let (count, sorts) = (text::count(held.changes, "change"), sorts(held));
+    let (count, sorts) = (figures::count(held.changes, "change"), sorts(held));
     let place = format!("held in session {}{}", id.tail(), exited(exit));
     if count.len() + sorts.len() + place.len() <= 68 {
         note(format!("{count} ({sorts}) {place}"));
@@ -660,7 +660,7 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: String
 /// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
 fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
     if let Some(step) = held.step {
-        let (news, all) = (text::count(held.news, "change"), text::grouped(held.changes));
+        let (news, all) = (figures::count(held.news, "change"), figures::grouped(held.changes));
         note(format!("step {step} of session {}: {news} ({}), {all} in all{}", id.tail(), sorts(held), exited(exit)));
     }
 }
@@ -695,5 +695,5 @@ fn sorts(held: &Held) -> String {
         Sort::Deleted => "deleted",
         Sort::Metadata | Sort::Times => sort.counted(),
     };
-    held.sorts.iter().map(|(sort, count)| format!("{} {}", text::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
+    held.sorts.iter().map(|(sort, count)| format!("{} {}", figures::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
 }

@@ -15,7 +15,7 @@ use crate::face::by;
 use crate::face::call::Call;
 use crate::face::directory::{as_named, dir, directory};
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::place::{absolute, home, whole};
 use crate::face::text::list::{shown, who};
 use crate::fs::dir::{Dir, Time};
@@ -313,8 +313,8 @@ fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &M
         match made.how {
             How::New => {
                 let Counts { files, added, modified, deleted, stored, .. } = counts;
-                let (files, stored) = (text::count(files, "file"), text::bytes(stored));
-                let [added, modified, deleted] = [added, modified, deleted].map(text::grouped);
+                let (files, stored) = (figures::count(files, "file"), figures::bytes(stored));
+                let [added, modified, deleted] = [added, modified, deleted].map(figures::grouped);
                 let without = without(made);
                 call.out.note(format_args!("{directory}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
             }
@@ -324,7 +324,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &M
             How::Once => call.out.note(format_args!("{directory}: snapshot {n} has that key{}", unkept(args, made.how))),
         }
         if counts.excluded > 0 && made.how == How::New {
-            let paths = text::count(counts.excluded, "path");
+            let paths = figures::count(counts.excluded, "path");
             call.out.note(format_args!(
                 "{paths} left out by rules: {recant} snapshot show {n}{} tells them",
                 dir(directory),
@@ -332,7 +332,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, directory: &AbsPath, made: &M
             ));
         }
         if !pruned.is_empty() {
-            call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
+            call.out.note(format_args!("{} pruned", figures::count(pruned.len() as u64, "old snapshot")));
         }
     } else {
         call.out.document(&Created {
@@ -356,7 +356,7 @@ fn without(made: &Made) -> String {
     let Some(first) = made.repositories.first().map(AbsPath::to_string) else { return String::new() };
     let more = match made.repositories.len() {
         1 => String::new(),
-        all => format!(" and {} more", text::grouped(all as u64 - 1)),
+        all => format!(" and {} more", figures::grouped(all as u64 - 1)),
     };
     format!("; without {}{more}", first.trim_start_matches('/'))
 }
@@ -408,14 +408,14 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
         let counts = tail.counts;
         [
             head.n.to_string(),
-            text::day(head.time),
+            figures::day(head.time),
             head.label.clone().unwrap_or_default(),
             who(head.by().as_ref()),
-            text::grouped(counts.added),
-            text::grouped(counts.modified),
-            text::grouped(counts.deleted),
-            text::bytes(counts.bytes),
-            text::bytes(counts.stored),
+            figures::grouped(counts.added),
+            figures::grouped(counts.modified),
+            figures::grouped(counts.deleted),
+            figures::bytes(counts.bytes),
+            figures::bytes(counts.stored),
             head.message.as_deref().and_then(|text| text.lines().next()).map(shown).unwrap_or_default(),
         ]
     });
@@ -423,10 +423,10 @@ fn print_list(call: &Call, directory: &AbsPath, summaries: &[Summary]) {
     use Side::{Left, Right};
     let sides = [Right, Left, Left, Left, Right, Right, Right, Right, Right, Left];
     let (path, words) = (Flexible::path, Flexible::words);
-    text::fit(&mut rows, call.out.width(), &[words(9, 12), path(3, 8), path(2, 8), words(9, 7)]);
-    text::table(sides, &rows).for_each(|line| call.out.line(line));
+    figures::fit(&mut rows, call.out.width(), &[words(9, 12), path(3, 8), path(2, 8), words(9, 7)]);
+    figures::table(sides, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
-        call.out.line(text::more(more, &command(format_args!("snapshot list{} -v", dir(directory)))));
+        call.out.line(figures::more(more, &command(format_args!("snapshot list{} -v", dir(directory)))));
     }
 }
 
@@ -451,16 +451,16 @@ fn list_directories(call: &Call) -> Result<Ended, Error> {
         let (first, more) = cut(rows.len(), call.out.limit());
         let lines = rows[..first]
             .iter()
-            .map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), call.out.place(&row.directory), gone(row.there)]);
+            .map(|row| [row.snapshots.to_string(), figures::bytes(row.bytes), call.out.place(&row.directory), gone(row.there)]);
         let mut lines: Vec<_> = [head].into_iter().chain(lines).collect();
-        text::fit(&mut lines, call.out.width(), &[Flexible::path(2, 20)]);
+        figures::fit(&mut lines, call.out.width(), &[Flexible::path(2, 20)]);
         if rows.is_empty() {
             call.out.note("there are no snapshots");
         } else {
-            text::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
+            figures::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
         }
         if more > 0 {
-            call.out.line(text::more(more, &command("snapshot list --all -v")));
+            call.out.line(figures::more(more, &command("snapshot list --all -v")));
         }
         damaged
             .iter()
@@ -521,7 +521,7 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
     let (head, counts, out) = (&summary.head, &summary.tail.counts, &call.out);
     let row = |name: &str, value: &str| out.line(format_args!("{name:<10} {value}"));
     row("snapshot", &format!("{} of {}", head.n, head.directory));
-    row("taken", &text::time(head.time, true));
+    row("taken", &figures::time(head.time, true));
     for (name, value) in [("message", &head.message), ("label", &head.label), ("key", &head.key)] {
         if let Some(value) = value {
             row(name, &shown(value));
@@ -533,16 +533,16 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         "holds",
         &format!(
             "{} and {}, {}",
-            text::count(counts.files, "file"),
-            text::count(directories, "directory"),
-            text::bytes(counts.bytes)
+            figures::count(counts.files, "file"),
+            figures::count(directories, "directory"),
+            figures::bytes(counts.bytes)
         ),
     );
-    row("stored", &format!("{} for this one", text::bytes(counts.stored)));
-    let [added, modified, deleted] = [counts.added, counts.modified, counts.deleted].map(text::grouped);
+    row("stored", &format!("{} for this one", figures::bytes(counts.stored)));
+    let [added, modified, deleted] = [counts.added, counts.modified, counts.deleted].map(figures::grouped);
     row("changed", &format!("+{added} ~{modified} -{deleted} since the one before"));
     if counts.excluded > 0 || !rules.is_empty() {
-        row("left out", &format!("{} by rules", text::count(counts.excluded, "path")));
+        row("left out", &format!("{} by rules", figures::count(counts.excluded, "path")));
         rules.presets.iter().for_each(|preset| row("  preset", preset));
         rules.exclude.iter().for_each(|glob| row("  exclude", &shown(glob)));
         for file in &rules.files {

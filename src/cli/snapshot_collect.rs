@@ -8,7 +8,7 @@ use super::snapshot::{retain, said, say_damaged, with_by};
 use crate::capture::hold::start_of;
 use crate::error::{Error, Reason, command};
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
@@ -107,7 +107,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
         let pruned = series.lock(&call.fs).and_then(|lock| retain(call, series, &lock, None, spared));
         let gone = said(call, series, pruned);
         if !gone.is_empty() {
-            let count = text::count(gone.len() as u64, "old snapshot");
+            let count = figures::count(gone.len() as u64, "old snapshot");
             call.out.note(format_args!("{count} pruned: snapshot.keep is {}", call.config.snapshot_keep.value));
         }
     }
@@ -119,7 +119,7 @@ fn say_left(call: &Call, left: &[(AbsPath, String)], named: &HashSet<AbsPath>) {
     let (known, new): (Vec<_>, Vec<_>) = left.iter().partition(|(path, _)| named.contains(path));
     call.out.warn_each(new.iter().map(|(path, why)| format!("{path}: {why}")));
     if !known.is_empty() {
-        let paths = text::count(known.len() as u64, "path");
+        let paths = figures::count(known.len() as u64, "path");
         call.out.warn(format_args!("{paths} named above: what the command did there is not in the session"));
     }
 }
@@ -142,7 +142,7 @@ fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Resul
     }
     if missing {
         let line = format!("{}: the command took the owner's rights to the store away (chmod); they are set again", store.path);
-        call.out.warn(format_args!("{}", text::filled(&line)));
+        call.out.warn(format_args!("{}", figures::filled(&line)));
     }
     Ok(())
 }

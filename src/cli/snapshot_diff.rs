@@ -15,7 +15,7 @@ use crate::face::args::SnapshotDiff;
 use crate::face::call::Call;
 use crate::face::directory::dir;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::diff;
 use crate::face::text::diff::about;
 use crate::face::text::diff::html::Of;
@@ -161,7 +161,7 @@ fn page_of(series: &Series, (n, m): (u64, Option<u64>), turn: Option<About>) -> 
     for n in [Some(n), m].into_iter().flatten() {
         let head = series.summary(n)?.head;
         let called = [head.label, head.message].into_iter().flatten().map(|text| format!(", {text}")).collect::<String>();
-        about.facts.push((format!("snapshot {n}"), format!("{}{called}", text::time(head.time, true))));
+        about.facts.push((format!("snapshot {n}"), format!("{}{called}", figures::time(head.time, true))));
     }
     let between = m.map(|m| format!(" {m}")).unwrap_or_default();
     let words = format!("snapshot diff {n}{between}{} --", dir(of));

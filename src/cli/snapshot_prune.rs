@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, recant};
 use crate::face::args::Prune;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::snapshot::error;
@@ -38,12 +38,12 @@ pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Error> {
     if let Which::Settings(..) = which {
         let (keep, max_size) = (&call.config.snapshot_keep, &call.config.snapshot_max_size);
         let [keep, max_size] =
-            [(text::grouped(keep.value as u64), keep.from), (text::bytes(max_size.value), max_size.from)].map(|(value, from)| {
-                match from {
+            [(figures::grouped(keep.value as u64), keep.from), (figures::bytes(max_size.value), max_size.from)].map(
+                |(value, from)| match from {
                     From::File => value,
                     from => format!("{value} ({from})"),
-                }
-            });
+                },
+            );
         call.out.note(format_args!("by the settings: snapshot.keep is {keep}, snapshot.max_size {max_size}"));
     }
     let chosen = snapshot::chosen(call, &series, &which)?;
@@ -68,7 +68,7 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Error> {
     const NAMED: usize = 5;
     let numbers: Vec<String> = chosen.iter().take(NAMED).map(u64::to_string).collect();
     let more = chosen.len().saturating_sub(NAMED) as u64;
-    let more = if more > 0 { format!(" and {} more", text::grouped(more)) } else { String::new() };
+    let more = if more > 0 { format!(" and {} more", figures::grouped(more)) } else { String::new() };
     let word = if chosen.len() == 1 { "snapshot" } else { "snapshots" };
     call.confirm(&format!("Prune {word} {}{more} of {}?", numbers.join(", "), call.out.place(&series.directory)))
 }
@@ -89,7 +89,7 @@ fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Error> {
     if args.dry_run {
         return Ok(say(call, &directory, true, &done));
     }
-    let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
+    let (count, bytes) = (figures::count(done.gone.len() as u64, "snapshot"), figures::bytes(done.freed));
     call.confirm(&format!("Drop all that there are of {directory}: {count}, {bytes}?"))?;
     let drop_them = || {
         let lock = series.lock(&call.fs)?;
@@ -144,7 +144,7 @@ fn say(call: &Call, directory: &AbsPath, dry_run: bool, done: &Pruned) -> Ended 
     }
     done.gone.iter().for_each(|n| call.out.line(n));
     let would = if dry_run { "would be " } else { "" };
-    let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
+    let (count, bytes) = (figures::count(done.gone.len() as u64, "snapshot"), figures::bytes(done.freed));
     call.out.note(format_args!("{directory}: {count} {would}pruned, {bytes} {would}freed"));
     ended
 }

@@ -14,7 +14,7 @@ use crate::face::args::SnapshotRestore;
 use crate::face::call::Call;
 use crate::face::directory::dir;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::acts;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -221,7 +221,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
     let Some(first) = stay.next() else { return Ok(()) };
     let more = match stay.count() {
         0 => String::new(),
-        more => format!(" and {} more", text::grouped(more as u64)),
+        more => format!(" and {} more", figures::grouped(more as u64)),
     };
     let first = call.out.shown(&whole(&series.directory, first)?);
     call.out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
@@ -234,7 +234,7 @@ fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), E
     let Some(first) = paths.next() else { return Ok(()) };
     let more = match paths.count() {
         0 => String::new(),
-        more => format!(" (so has what was at {})", text::count(more as u64, "more path")),
+        more => format!(" (so has what was at {})", figures::count(more as u64, "more path")),
     };
     let first = whole(&series.directory, first)?;
     call.out.note(format_args!(
@@ -343,10 +343,12 @@ fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Re
         .take(LISTED - first)
         .for_each(|row| call.out.say(format_args!("would overwrite  {}", call.out.shown(&row.path))));
     if removed + overwritten > LISTED {
-        call.out
-            .say(format_args!("… and {} more: --dry-run -v lists them", text::grouped((removed + overwritten - LISTED) as u64)));
+        call.out.say(format_args!(
+            "… and {} more: --dry-run -v lists them",
+            figures::grouped((removed + overwritten - LISTED) as u64)
+        ));
     }
-    let count = |n: usize| text::count(n as u64, "path");
+    let count = |n: usize| figures::count(n as u64, "path");
     let asked = match (removed, overwritten) {
         (0, 0) => "Move HEAD?".to_owned(),
         (0, n) => format!("Overwrite {}, changed since?", count(n)),
@@ -375,9 +377,9 @@ fn say(
     };
     out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
     acts::say_skipped(&call.out, left, &whole);
-    let count = text::count(rows.len() as u64, "path");
+    let count = figures::count(rows.len() as u64, "path");
     let (skipped, directory) = (
-        if left.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(left.len() as u64)) },
+        if left.is_empty() { String::new() } else { format!(", {} skipped", figures::grouped(left.len() as u64)) },
         out.place(directory),
     );
     if rows.is_empty() {

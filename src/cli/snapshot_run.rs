@@ -17,7 +17,7 @@ use crate::face::args::Run;
 use crate::face::call::Call;
 use crate::face::directory::directory;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -105,7 +105,7 @@ fn run_beside(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Cache
             None => call.out.note("no file change"),
             Some(id) => {
                 let tail = id.tail();
-                call.out.note(format_args!("{} made, and committed as session {tail}", text::count(changes, "change")));
+                call.out.note(format_args!("{} made, and committed as session {tail}", figures::count(changes, "change")));
                 call.out.note(format_args!("{recant} diff {tail}    {recant} rollback {tail}", recant = recant()));
             }
         }
@@ -236,7 +236,7 @@ fn begin(call: &Call, args: &Run, directories: Vec<AbsPath>, caches: &Caches) ->
     if let Some(what) = confinement.network() {
         call.out.note(format_args!("--no-network: {what}"));
     }
-    call.out.note(text::filled(&format!("not denied elsewhere: {}", text::list(&confinement.not_denied()))));
+    call.out.note(figures::filled(&format!("not denied elsewhere: {}", figures::list(&confinement.not_denied()))));
     let of = |watched: &Watched| -> Result<Directory, Error> {
         let Watched { series, before, elsewhere } = watched;
         let taken = series.summary(*before)?.head.time;
@@ -259,10 +259,10 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
     };
     let places: Vec<String> =
         directories.iter().cloned().chain(passed).chain(caches.words()).chain(["/tmp".to_owned()]).collect();
-    let line = format!("on the real tree, writing to {} alone", text::list(&places));
-    call.out.note(text::filled(&line));
-    let only = format!("only what changes in {} is in the session and comes off again", text::list(&directories));
-    call.out.note(text::filled(&only));
+    let line = format!("on the real tree, writing to {} alone", figures::list(&places));
+    call.out.note(figures::filled(&line));
+    let only = format!("only what changes in {} is in the session and comes off again", figures::list(&directories));
+    call.out.note(figures::filled(&only));
 }
 
 /// Names the rule files that keep something out of the session. No rollback takes such changes back.
@@ -274,9 +274,9 @@ fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Error> {
         let directory = call.out.place(&crate::snapshot::whole(&series.directory, &first.directory)?);
         let more = match files.count() {
             0 => String::new(),
-            more => format!(", and what {} more of these files leave out", text::grouped(more as u64)),
+            more => format!(", and what {} more of these files leave out", figures::grouped(more as u64)),
         };
-        call.out.note(text::filled(&format!("not in the session: what {directory}/{RECANTIGNORE} leaves out{more}")));
+        call.out.note(figures::filled(&format!("not in the session: what {directory}/{RECANTIGNORE} leaves out{more}")));
     }
     Ok(())
 }

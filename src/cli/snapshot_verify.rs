@@ -9,7 +9,7 @@ use crate::face::args::SnapshotVerify;
 use crate::face::bar::Bar;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Side};
+use crate::face::figures::{self, Side};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Fault, Verdict, Verifying, doubt};
 
@@ -52,11 +52,11 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
 fn print(call: &Call, directory: &AbsPath, rows: &[Verdict]) {
     let line = |row: &Verdict| {
         let faults = row.faults.len() as u64;
-        let state = if faults == 0 { "whole".into() } else { text::count(faults, "fault") };
-        [row.n.to_string(), text::count(row.files, "file"), text::bytes(row.bytes), state]
+        let state = if faults == 0 { "whole".into() } else { figures::count(faults, "fault") };
+        [row.n.to_string(), figures::count(row.files, "file"), figures::bytes(row.bytes), state]
     };
     let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
-    text::table([Side::Right, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
+    figures::table([Side::Right, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
     for row in rows {
         row.faults.iter().for_each(|Fault { path, why }| call.out.warn(format_args!("snapshot {}: {path}: {why}", row.n)));
     }

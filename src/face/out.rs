@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::json::{self, Told};
 use super::near::Near;
-use super::{errors, figures as text};
+use super::{errors, figures};
 use crate::config::Color;
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
@@ -252,7 +252,7 @@ impl Out {
         let (shown, more) = cut(lines.len(), self.limit());
         lines.take(shown).for_each(|line| self.line(line));
         if more > 0 {
-            self.line(text::more(more, whole));
+            self.line(figures::more(more, whole));
         }
     }
 
@@ -331,7 +331,7 @@ impl Out {
         let (shown, more) = cut(lines.len(), limit);
         lines.take(shown).for_each(|line| self.warn(line));
         if more > 0 {
-            self.warn(format_args!("… and {} more: -v names them all", text::grouped(more as u64)));
+            self.warn(format_args!("… and {} more: -v names them all", figures::grouped(more as u64)));
         }
     }
 

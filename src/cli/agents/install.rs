@@ -22,7 +22,7 @@ use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::Install;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::patch;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -286,7 +286,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
         call.out.say(format_args!("recant: {named} is a link: the edit is made in {path}"));
     }
     let edited: Vec<String> = changes.iter().map(|change| call.out.shown(&change.path)).collect();
-    if let Err(problem) = call.confirm(&format!("{question} {}?", text::list(&edited))) {
+    if let Err(problem) = call.confirm(&format!("{question} {}?", figures::list(&edited))) {
         take_away(call, store, session);
         return Err(problem);
     }

@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, command};
 use crate::face::args::AgentStatus;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::place::home;
 use crate::fs::path::AbsPath;
 use crate::snapshot::rules::Why;
@@ -98,7 +98,7 @@ pub fn closed_places(call: &Call) -> Result<Vec<String>, Error> {
     let more = places.len().saturating_sub(PLACES);
     places.truncate(PLACES);
     if more > 0 {
-        places.push(format!("… and {}", text::count(more as u64, "more place")));
+        places.push(format!("… and {}", figures::count(more as u64, "more place")));
     }
     Ok(places)
 }
@@ -154,12 +154,12 @@ fn say(call: &Call, Judged { known, fires, problems }: &Judged<'_>) {
     }
     match &known.last {
         Some(seen) => {
-            line("last", &format!("{} {} in {}", text::time(seen.time, true), seen.event, out.place(&seen.directory)));
+            line("last", &format!("{} {} in {}", figures::time(seen.time, true), seen.event, out.place(&seen.directory)));
             seen.error.iter().for_each(|error| line("error", error));
         }
         None => line("last", "none"),
     }
-    problems.iter().for_each(|problem| out.line(text::filled_after("  !", &out.sentence(&problem.to_string()), 4)));
+    problems.iter().for_each(|problem| out.line(figures::filled_after("  !", &out.sentence(&problem.to_string()), 4)));
 }
 
 /// The agents whose hooks are installed here. A file that cannot be read counts as one that has them.
@@ -376,7 +376,7 @@ fn untrusted(program: &Path, project: &AbsPath) -> Option<String> {
     const TRUSTED: [&str; 2] = ["trusted", "managed"];
     let listed = programs::hooks_of_codex(program, project.as_path(), LIMIT)?;
     let ours: Vec<_> = listed.iter().filter(|hook| Command::called(Agent::Codex, hook).is_some()).collect();
-    let count = |n: usize| format!("{n} of {}", text::count(ours.len() as u64, "hook"));
+    let count = |n: usize| format!("{n} of {}", figures::count(ours.len() as u64, "hook"));
     let off = ours.iter().filter(|hook| hook["enabled"] == false).count();
     let untrusted = ours.iter().filter(|hook| !TRUSTED.contains(&hook["trustStatus"].as_str().unwrap_or_default())).count();
     if ours.is_empty() {

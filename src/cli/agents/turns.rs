@@ -21,7 +21,7 @@ use crate::face::args::{self, SnapshotDiff, TurnDiff, turn_and_paths};
 use crate::face::brief::{self, List};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::place::{absolute, cwd};
 use crate::face::text::list::shown;
 use crate::fs::dir::Time;
@@ -322,26 +322,26 @@ fn print(call: &Call, rows: &[Row<'_>]) {
         Some(id) => format!("undone by {}", id.tail()),
         None if !row.covered => "not covered".into(),
         None if !row.ended => "not ended".into(),
-        None if row.not_covered > 0 => format!("+ {} not covered", text::grouped(row.not_covered as u64)),
+        None if row.not_covered > 0 => format!("+ {} not covered", figures::grouped(row.not_covered as u64)),
         None => String::new(),
     };
     let head = ["N", "TIME", "AGENT", "PATHS", "", "PROMPT"].map(str::to_owned);
     let lines = rows[..first].iter().map(|row| {
         [
             row.n.to_string(),
-            text::day(row.time),
+            figures::day(row.time),
             row.agent.word().to_owned(),
-            text::grouped(row.paths as u64),
+            figures::grouped(row.paths as u64),
             state(row),
             shown(row.prompt),
         ]
     });
     let mut lines: Vec<_> = [head].into_iter().chain(lines).collect();
-    text::fit(&mut lines, call.out.width(), &[Flexible::words(5, 12)]);
+    figures::fit(&mut lines, call.out.width(), &[Flexible::words(5, 12)]);
     use Side::{Left, Right};
-    text::table([Right, Left, Left, Right, Left, Left], &lines).for_each(|line| call.out.line(line));
+    figures::table([Right, Left, Left, Right, Left, Left], &lines).for_each(|line| call.out.line(line));
     if more > 0 {
-        call.out.line(text::more(more, &command("agent turns -v")));
+        call.out.line(figures::more(more, &command("agent turns -v")));
     }
 }
 
@@ -449,7 +449,7 @@ fn say_undone(call: &Call, here: &Here<'_>, turn: &Turn, turns: &[Turn]) -> Resu
     if !by.is_empty() && turn.own().next().is_some() {
         let part = if is_back(turn, &here.undone(turns)?) { "" } else { " in part" };
         let by: Vec<&str> = by.iter().map(|id| id.tail()).collect();
-        call.out.note(format_args!("turn {} is undone{part} by {}", turn.head.n, text::list(&by)));
+        call.out.note(format_args!("turn {} is undone{part} by {}", turn.head.n, figures::list(&by)));
     }
     Ok(())
 }
@@ -460,8 +460,8 @@ fn about(turn: &Turn) -> About {
     let mut facts = vec![("agent", format!("{}, session {}", head.agent.word(), shown(&head.session)))];
     facts.extend(head.model.as_ref().map(|model| ("model", shown(model))));
     facts.push(("prompt", shown(&head.prompt)));
-    let ended = turn.ended.map(|time| format!(", ended {}", text::time(time, true))).unwrap_or_default();
-    facts.push(("begun", format!("{}{ended}", text::time(head.time, true))));
+    let ended = turn.ended.map(|time| format!(", ended {}", figures::time(time, true))).unwrap_or_default();
+    facts.push(("begun", format!("{}{ended}", figures::time(head.time, true))));
     let mut notes = Vec::new();
     if !turn.covered {
         notes.push((

@@ -8,7 +8,7 @@ use crate::agent::turn::Turn;
 use crate::agent::uncovered::{Became, Fate, fates};
 use crate::error::{Error, shell_word};
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::path::{AbsPath, Shown};
 use crate::snapshot::rules::Why;
 use crate::snapshot::whole;
@@ -105,9 +105,9 @@ fn said(call: &Call, became: &Became, out: &Out, to: Option<&AbsPath>) -> String
     let why = out.why.text();
     let size = match (out.directory, &out.names) {
         (true, Some(names)) if names.len() == 1 => "1 entry".to_owned(),
-        (true, Some(names)) => format!("{} entries", text::grouped(names.len() as u64)),
+        (true, Some(names)) => format!("{} entries", figures::grouped(names.len() as u64)),
         (true, None) => "a directory".to_owned(),
-        (false, _) => text::bytes(out.size),
+        (false, _) => figures::bytes(out.size),
     };
     match became {
         Became::Deleted => format!("deleted ({size}), and not kept: {why}"),
@@ -172,7 +172,7 @@ const NAMES: usize = 3;
 fn named(names: &[String]) -> String {
     let (first, more) = names.split_at(names.len().min(NAMES));
     let shown: Vec<String> = first.iter().map(|name| Shown(name.as_bytes()).to_string()).collect();
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", text::grouped(more.len() as u64)) };
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", figures::grouped(more.len() as u64)) };
     format!("{}{more}", shown.join(", "))
 }
 
@@ -214,10 +214,10 @@ pub fn lines(rows: &[Row], all: bool) -> Vec<String> {
     let shown = if all { things.len() } else { things.len().min(MOST) };
     let mut lines: Vec<String> = things[..shown].iter().map(|row| row.text.clone()).collect();
     if let Some(more) = things.len().checked_sub(shown).filter(|more| *more > 0) {
-        lines.push(format!("{} more things that are not covered: -v names them", text::grouped(more as u64)));
+        lines.push(format!("{} more things that are not covered: -v names them", figures::grouped(more as u64)));
     }
     if !byproducts.is_empty() {
-        let count = text::count(byproducts.len() as u64, "file");
+        let count = figures::count(byproducts.len() as u64, "file");
         lines.push(format!("{count} that compilers or editors make changed, and stay so (agent.byproducts)"));
     }
     lines

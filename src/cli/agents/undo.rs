@@ -19,7 +19,7 @@ use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::{TurnUndo, turn_and_paths};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::list::shown;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -228,18 +228,18 @@ fn ask(call: &Call, turns: &[u64], rows: &[Row], kept: &[Left], not_covered: &[u
     let out = &call.out;
     rows.iter().take(LISTED).for_each(|row| out.say(format_args!("  {:<9} {}", row.done, out.shown(&row.path))));
     if let Some(more) = rows.len().checked_sub(LISTED).filter(|more| *more > 0) {
-        out.say(format_args!("  … and {} more: --dry-run -v lists them", text::grouped(more as u64)));
+        out.say(format_args!("  … and {} more: --dry-run -v lists them", figures::grouped(more as u64)));
     }
     for Left { path, why } in kept.iter().take(LISTED) {
-        out.say(text::filled_after("  stays   ", &format!("{}: {why}", out.shown(path)), 12));
+        out.say(figures::filled_after("  stays   ", &format!("{}: {why}", out.shown(path)), 12));
     }
     if let Some(more) = kept.len().checked_sub(LISTED).filter(|more| *more > 0) {
-        out.say(format_args!("  … and {} more that stay", text::grouped(more as u64)));
+        out.say(format_args!("  … and {} more that stay", figures::grouped(more as u64)));
     }
     for line in uncovered::lines(not_covered, false) {
-        out.say(text::filled_after("  stays   ", &line, 12));
+        out.say(figures::filled_after("  stays   ", &line, 12));
     }
-    call.confirm(&format!("Take {} back: {}?", words(turns), text::count(rows.len() as u64, "path")))
+    call.confirm(&format!("Take {} back: {}?", words(turns), figures::count(rows.len() as u64, "path")))
 }
 
 /// The turns in words: `turn 7`, `turns 7 to 9`, `turns 7, 9 and 12`.
@@ -247,7 +247,7 @@ fn words(turns: &[u64]) -> String {
     match turns {
         [one] => format!("turn {one}"),
         [first, .., last] if last - first + 1 == turns.len() as u64 && turns.len() > 2 => format!("turns {first} to {last}"),
-        _ => format!("turns {}", text::list(&turns.iter().map(ToString::to_string).collect::<Vec<_>>())),
+        _ => format!("turns {}", figures::list(&turns.iter().map(ToString::to_string).collect::<Vec<_>>())),
     }
 }
 
@@ -284,8 +284,9 @@ impl Saying<'_> {
         };
         out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
         let all = command(format_args!("agent undo {first} --dry-run -v"));
-        let stay =
-            |row: &str| if out.is_for_people() { text::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") };
+        let stay = |row: &str| {
+            if out.is_for_people() { figures::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") }
+        };
         let left = kept.iter().map(|Left { path, why }| format!("{}: {why}", out.shown(path)));
         out.first_of(left.map(|row| stay(&row)).collect::<Vec<_>>().into_iter(), &all);
         uncovered::lines(not_covered, out.is_verbose()).iter().for_each(|line| out.line(stay(line)));
@@ -293,7 +294,7 @@ impl Saying<'_> {
         let skipped = if stays == 0 {
             String::new()
         } else {
-            format!(", {} {}", text::grouped(stays), if stays == 1 { "stays" } else { "stay" })
+            format!(", {} {}", figures::grouped(stays), if stays == 1 { "stays" } else { "stay" })
         };
         if rows.is_empty() && !already.is_empty() {
             let tails: Vec<&str> = already.iter().map(|id| id.tail()).collect();
@@ -301,19 +302,19 @@ impl Saying<'_> {
                 [one] => format!(": {} brings it back", command(format_args!("rollback {one}"))),
                 _ => String::new(),
             };
-            out.note(format_args!("{}: already undone by {}{again}{skipped}", words(turns), text::list(&tails)));
+            out.note(format_args!("{}: already undone by {}{again}{skipped}", words(turns), figures::list(&tails)));
             return;
         }
         if rows.is_empty() {
             out.note(format_args!("{}: nothing to take back{skipped}", words(turns)));
             return;
         }
-        let paths = text::count(rows.len() as u64, "path");
+        let paths = figures::count(rows.len() as u64, "path");
         let would = if dry_run { "would be " } else { "" };
         out.note(format_args!("{}: {paths} {would}taken back{skipped}", words(turns)));
         for Built { path, touched } in *built {
             let Ok(path) = crate::snapshot::whole(&here.directory, path) else { continue };
-            let files = text::count(*touched, "file");
+            let files = figures::count(*touched, "file");
             let get = if *touched == 1 { "gets" } else { "get" };
             out.note(format_args!("{} is newer: {files} {get} the present time, so that it is built anew", out.shown(&path)));
         }

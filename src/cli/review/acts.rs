@@ -11,7 +11,7 @@ use crate::diff::sources::Sources;
 use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::Verb;
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::{acts, discard, rewind};
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
@@ -425,7 +425,7 @@ fn of_picks(id: &Id, picked: Picked) -> Target {
 }
 
 fn deed(verb: &str, picked: &Picked) -> String {
-    format!("{verb} of {}", text::count(picked.0.len() as u64, "change"))
+    format!("{verb} of {}", figures::count(picked.0.len() as u64, "change"))
 }
 
 fn paths(picked: &Picked) -> Vec<AbsPath> {

@@ -5,7 +5,7 @@ use super::words::said;
 use crate::cli::agents::turns;
 use crate::error::Error;
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::review::facts::Row;
@@ -47,7 +47,7 @@ pub fn turns(call: &Call) -> Result<Table, String> {
             is_head: false,
             columns: vec![
                 turn.head.n.to_string(),
-                text::day(turn.head.time),
+                figures::day(turn.head.time),
                 turn.head.agent.word().to_owned(),
                 turn.own().count().to_string(),
                 if turns::is_back(turn, &undone) { "undone" } else { "" }.to_owned(),

@@ -11,7 +11,7 @@ use crate::diff::sources::{Content, OnTree, Sources};
 use crate::diff::steps::{Differences, States};
 use crate::diff::view::View;
 use crate::error::{Error, Kind};
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::list::shown;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
@@ -60,7 +60,7 @@ pub fn look(store: AbsPath, id: Id, has_turns: bool) -> Look {
         let (header, run) = (&session.header, session.run()?);
         let mut notes = notes(header, run.as_ref());
         let times = changes.directory_times.len();
-        notes.extend((times > 0).then(|| format!("{} whose time alone changes", text::count(times as u64, "directory"))));
+        notes.extend((times > 0).then(|| format!("{} whose time alone changes", figures::count(times as u64, "directory"))));
         let changes = Arc::new(changes.list);
         Ok(Some(Seen {
             title: title(header),

@@ -13,7 +13,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::tree::danger::Danger;
@@ -111,7 +111,7 @@ fn undone(call: &Call, undone: Undone) -> Result<Ended, Error> {
 }
 
 fn brought_back(out: &Out, back: &BroughtBack) {
-    let (tail, changes) = (back.session.tail(), text::count(back.changes, "change"));
+    let (tail, changes) = (back.session.tail(), figures::count(back.changes, "change"));
     let Some(status) = back.status else {
         return out.note(format_args!("session {tail} would be brought back: {changes}"));
     };
@@ -176,14 +176,14 @@ fn say_part(out: &Out, acted: &Acted, of: &PartOf) {
         return;
     }
     say_text(out, acted);
-    let (part, rest) = (acted.session.tail(), text::count(of.changes, "change"));
+    let (part, rest) = (acted.session.tail(), figures::count(of.changes, "change"));
     out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
 }
 
 /// Says in a line what was done.
 pub fn headline(acted: &Acted) -> String {
     let Acted { session, report, part_of, back_of, .. } = acted;
-    let paths = text::count(report.rows.len() as u64, "path");
+    let paths = figures::count(report.rows.len() as u64, "path");
     match (part_of, back_of) {
         (Some(of), _) if report.dry_run => format!("a part of session {}: {}", of.session.tail(), summary(report)),
         (_, Some(of)) if report.dry_run => format!("a part of session {}: {paths} would be taken back", of.tail()),
@@ -222,7 +222,7 @@ fn list_rows(out: &Out, report: &Report, whole: &str) {
 /// Says that of the paths that are not listed some are marked.
 pub fn marked(out: &Out, count: usize) {
     if count > 0 {
-        let those = text::count(count as u64, "path");
+        let those = figures::count(count as u64, "path");
         out.warn(format_args!("{those} that others run or obey, or that give rights, are not listed here"));
     }
 }
@@ -236,12 +236,12 @@ fn say_text(out: &Out, acted: &Acted) {
     report.notes.iter().for_each(|note| out.warn(note));
     let over = report.rows.iter().filter(|row| row.over).count();
     if dry_run && over > 0 {
-        let paths = text::count(over as u64, "path");
+        let paths = figures::count(over as u64, "path");
         out.warn(format_args!("{paths} changed since would be overwritten; what is there is kept"));
     }
     if let [path, rest @ ..] = &report.displaced[..] {
         let others =
-            if rest.is_empty() { String::new() } else { format!(" (and {})", text::count(rest.len() as u64, "other path")) };
+            if rest.is_empty() { String::new() } else { format!(" (and {})", figures::count(rest.len() as u64, "other path")) };
         let cat = command(format_args!("cat {tail} {} --displaced", out.word(path)));
         out.note(format_args!("what was overwritten is kept: {cat}{others}"));
     }
@@ -254,7 +254,7 @@ fn say_text(out: &Out, acted: &Acted) {
         let back = command(format_args!("rollback {tail}"));
         match report.kept {
             0 => out.note(format_args!("to take it back: {back}")),
-            kept => out.note(format_args!("to take it back: {back} ({} kept for it)", text::bytes(kept))),
+            kept => out.note(format_args!("to take it back: {back} ({} kept for it)", figures::bytes(kept))),
         }
     }
     if report.status == Status::Committed && report.counts.inside < report.counts.changes && !dry_run {
@@ -264,7 +264,7 @@ fn say_text(out: &Out, acted: &Acted) {
 
 /// The line about a large directory that was deleted; `path` is as printed.
 fn said_of(large: &Large, path: &str) -> String {
-    format!("{path}: {}, {} deleted, all kept for a rollback", text::count(large.files, "file"), text::bytes(large.size))
+    format!("{path}: {}, {} deleted, all kept for a rollback", figures::count(large.files, "file"), figures::bytes(large.size))
 }
 
 /// The command that lists all of a report.
@@ -278,7 +278,7 @@ pub fn say_skipped(out: &Out, rows: &[Left], whole: &str) {
     const SKIPPED: &str = "skipped";
     let row = |Left { path, why }: &Left| {
         let row = format!("{}: {why}", out.shown(path));
-        if out.is_for_people() { text::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
+        if out.is_for_people() { figures::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
     };
     out.first_of(rows.iter().map(row), whole);
 }
@@ -295,16 +295,16 @@ fn summary(report: &Report) -> String {
     };
     let would = if report.dry_run { "would be " } else { "" };
     let past = report.verb.past();
-    let whole = || format!("{} {would}{past}", text::count(done, "change"));
-    let of_all = || format!("{} of {} {would}{past}", text::grouped(done), text::count(done + stay, "change"));
-    let stays = || format!("{} {where_they_are}", text::grouped(stay));
+    let whole = || format!("{} {would}{past}", figures::count(done, "change"));
+    let of_all = || format!("{} of {} {would}{past}", figures::grouped(done), figures::count(done + stay, "change"));
+    let stays = || format!("{} {where_they_are}", figures::grouped(stay));
     match (stay, skipped) {
         (0, 0) => whole(),
         (_, 0) => format!("{}, {}", of_all(), stays()),
         (stay, skipped) if skipped == stay => format!("{}, {} (skipped)", of_all(), stays()),
-        (stay, skipped) if skipped < stay => format!("{}, {} ({} of them skipped)", of_all(), stays(), text::grouped(skipped)),
+        (stay, skipped) if skipped < stay => format!("{}, {} ({} of them skipped)", of_all(), stays(), figures::grouped(skipped)),
         // A directory that is kept need not be a change.
-        (0, _) => format!("{}; {} skipped", whole(), text::count(skipped, "path")),
-        _ => format!("{}, {}; {} skipped", of_all(), stays(), text::count(skipped, "path")),
+        (0, _) => format!("{}; {} skipped", whole(), figures::count(skipped, "path")),
+        _ => format!("{}, {}; {} skipped", of_all(), stays(), figures::count(skipped, "path")),
     }
 }

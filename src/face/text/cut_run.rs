@@ -3,7 +3,7 @@
 use super::list::shown;
 use crate::capture::hold::start_of;
 use crate::diff::shown::cut_off;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::session::id::Id;
 use crate::session::running::{self, Record};
 use crate::session::store::Store;
@@ -27,5 +27,5 @@ pub fn what(store: &Store, id: &Id) -> String {
 
 fn named(record: &Record) -> String {
     let directories: Vec<String> = record.directories.iter().map(|of| of.directory.to_string()).collect();
-    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&directories))
+    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), figures::list(&directories))
 }

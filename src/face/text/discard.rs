@@ -5,7 +5,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, PartDiscarded, Sessions, Skipped};
 use crate::verb::target::{Target, What};
 
@@ -37,7 +37,9 @@ pub fn sessions(call: &Call, mut done: Sessions) -> Result<Ended, Error> {
     }
     match stopped {
         Some(error) if done.discarded.is_empty() => Err(error),
-        Some(error) => Err(error.after(&format!("{} discarded before it", text::count(done.discarded.len() as u64, "session")))),
+        Some(error) => {
+            Err(error.after(&format!("{} discarded before it", figures::count(done.discarded.len() as u64, "session"))))
+        }
         None if done.skipped.iter().any(|skipped| skipped.why != ALREADY) => Ok(Ended::With(Kind::LeftOut)),
         None => Ok(Ended::Done),
     }
@@ -60,15 +62,15 @@ fn say(call: &Call, done: &Sessions, is_whole: bool) {
     };
     out.note(headline(done));
     if let Some(until) = done.discarded[0].until.filter(|_| !done.dry_run) {
-        out.note(format_args!("to have it again, until {}: {}", text::day(until), command(format_args!("undo {whose}"))));
+        out.note(format_args!("to have it again, until {}: {}", figures::day(until), command(format_args!("undo {whose}"))));
     }
 }
 
 /// The sessions, and what they held.
 fn headline(done: &Sessions) -> String {
     let sum = |of: fn(&Dropped) -> u64| done.discarded.iter().map(of).sum::<u64>();
-    let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
-    let steps = Some(sum(|d| d.steps)).filter(|steps| *steps > 0).map(|steps| format!(", {}", text::count(steps, "step")));
+    let (changes, bytes) = (figures::count(sum(|d| d.changes), "change"), figures::bytes(sum(|d| d.bytes)));
+    let steps = Some(sum(|d| d.steps)).filter(|steps| *steps > 0).map(|steps| format!(", {}", figures::count(steps, "step")));
     let is_cut_off = done.discarded.iter().any(|d| d.uncollected);
     let cut_off = if is_cut_off { ", and what a run changed that was cut off" } else { "" };
     let is_freed = done.discarded.first().is_some_and(|first| first.until.is_none());
@@ -77,7 +79,7 @@ fn headline(done: &Sessions) -> String {
     let (is, would) = if done.dry_run { ("would be", " would be") } else { ("is", "") };
     match &done.discarded[..] {
         [one] => format!("session {} {is} {discarded}: {held}", one.session),
-        many => format!("{}{would} {discarded}: {held}", text::count(many.len() as u64, "session")),
+        many => format!("{}{would} {discarded}: {held}", figures::count(many.len() as u64, "session")),
     }
 }
 
@@ -92,7 +94,7 @@ pub fn say_part(out: &Out, part: &PartDiscarded) {
         let limit = out.limit();
         discarded.iter().take(limit).for_each(|path| out.say(format_args!("discarded {}", out.shown(path))));
         if let Some(more) = discarded.len().checked_sub(limit).filter(|more| *more > 0) {
-            out.say(text::more(more, &command(format_args!("discard {} PATH -v lists all", session.tail()))));
+            out.say(figures::more(more, &command(format_args!("discard {} PATH -v lists all", session.tail()))));
         }
     }
     out.note(part_headline(part));
@@ -101,7 +103,7 @@ pub fn say_part(out: &Out, part: &PartDiscarded) {
 /// Says in a line what left a session.
 pub fn part_headline(part: &PartDiscarded) -> String {
     let PartDiscarded { session, step, discarded, left, dry_run, .. } = part;
-    let changes = text::count(discarded.len() as u64, "change");
+    let changes = figures::count(discarded.len() as u64, "change");
     let (would, at) = (if *dry_run { "would be " } else { "" }, step.map_or(String::new(), |step| format!(": step {step}")));
     format!("session {}: {changes} {would}discarded, {left} still held{at}", session.tail())
 }

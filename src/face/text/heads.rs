@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::diff::shown::cut;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::out::Out;
 use crate::fs::path::Shown;
 use crate::session::header::Header;
@@ -31,20 +31,20 @@ pub fn heads(out: &Out, headers: &[&Header], most: usize, whole: &str) -> Vec<St
         [
             calls(&header.id),
             status(header),
-            text::count(header.counts.changes, "change"),
-            text::bytes(header.sizes.all()),
-            text::day(header.changed),
+            figures::count(header.counts.changes, "change"),
+            figures::bytes(header.sizes.all()),
+            figures::day(header.changed),
             header.name.clone().unwrap_or_default(),
             Shown(header.command.as_deref().unwrap_or_default().as_bytes()).to_string(),
         ]
     };
     let mut rows: Vec<[String; 7]> = headers[..first].iter().map(row).collect();
     let (path, words) = (Flexible::path, Flexible::words);
-    text::fit(&mut rows, out.width().saturating_sub(2), &[words(6, 12), path(5, 8), words(6, 5)]);
+    figures::fit(&mut rows, out.width().saturating_sub(2), &[words(6, 12), path(5, 8), words(6, 5)]);
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
-    let mut lines: Vec<String> = text::table(sides, &rows).collect();
+    let mut lines: Vec<String> = figures::table(sides, &rows).collect();
     if more > 0 {
-        lines.push(text::more(more, whole));
+        lines.push(figures::more(more, whole));
     }
     lines
 }

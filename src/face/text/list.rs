@@ -5,7 +5,7 @@ use super::said;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::{args, place};
 use crate::session::by::By;
 use crate::session::change::Changes;
@@ -46,7 +46,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {
         call.out.page(call.config.pager.value.as_deref());
         print(call, &listed.sessions, listed.project.is_none());
         if listed.more > 0 {
-            call.out.line(text::more(listed.more, &again(args)));
+            call.out.line(figures::more(listed.more, &again(args)));
         }
         say(call, args, &listed);
     } else {
@@ -92,7 +92,7 @@ fn say(call: &Call, args: &args::List, listed: &Listed) {
                 let filters = filters(args);
                 call.out.note(format_args!(
                     "{none}; {} elsewhere: {}",
-                    text::grouped(*elsewhere as u64),
+                    figures::grouped(*elsewhere as u64),
                     command(format_args!("list --all{filters}"))
                 ));
             }
@@ -100,7 +100,7 @@ fn say(call: &Call, args: &args::List, listed: &Listed) {
         (None, true) => call.out.note("no sessions that fit"),
         (Some(_), false) if *elsewhere > 0 => {
             let filters = filters(args);
-            let elsewhere = text::grouped(*elsewhere as u64);
+            let elsewhere = figures::grouped(*elsewhere as u64);
             call.out
                 .note(format_args!("{elsewhere} more{fits} in other projects: {}", command(format_args!("list --all{filters}"))));
         }
@@ -132,9 +132,9 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
         [
             calls(&header.id),
             said::standing(*standing),
-            text::grouped(header.counts.changes),
-            text::bytes(header.sizes.all()),
-            text::day(header.changed),
+            figures::grouped(header.counts.changes),
+            figures::bytes(header.sizes.all()),
+            figures::day(header.changed),
             project.as_ref().map(|project| call.out.place(project)).unwrap_or_default(),
             header.name.clone().unwrap_or_default(),
             who(header.by.as_ref()),
@@ -149,10 +149,10 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
     let narrow =
         [path(name, 8), path(project, 7), words(command, 7), path(agent, 5), words(status, 11), path(name, 4), words(status, 9)];
     let width = call.out.width();
-    text::fit(&mut rows, width, &[&usual[..], &narrow].concat());
+    figures::fit(&mut rows, width, &[&usual[..], &narrow].concat());
     let (left, right) = (Side::Left, Side::Right);
     let sides = [left, left, right, right, left, left, left, left, left];
-    let mut lines = text::table(sides, &rows).map(|line| text::within(&line, width));
+    let mut lines = figures::table(sides, &rows).map(|line| figures::within(&line, width));
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
 }

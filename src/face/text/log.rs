@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::fs::path::is_unfit;
 use crate::session::log::Log;
 use crate::verb::log::{self as verb, Asked, Of, Row};
@@ -66,8 +66,8 @@ fn verify(call: &Call, log: &Log) -> Result<Ended, Error> {
         return Err(problem.with_remedy(format!("{} lists what can be read", command("log -v"))));
     }
     if call.out.is_text() {
-        call.out.line(format_args!("{}, each as it was when the next one was written", text::count(log.lines, "line")));
-        call.out.note(text::filled("lines that are missing at its end cannot be seen, nor a last line that was replaced"));
+        call.out.line(format_args!("{}, each as it was when the next one was written", figures::count(log.lines, "line")));
+        call.out.note(figures::filled("lines that are missing at its end cannot be seen, nor a last line that was replaced"));
     } else {
         call.out.document(log);
     }
@@ -79,7 +79,7 @@ fn say_torn(call: &Call, Log { file, torn, .. }: &Log) -> Ended {
     if torn.is_empty() {
         return Ended::Done;
     }
-    let count = text::count(torn.len() as u64, "line");
+    let count = figures::count(torn.len() as u64, "line");
     call.out.warn(format_args!("{file}: {count} cannot be read: {}", numbers(call, torn)));
     Ended::With(Kind::LeftOut)
 }
@@ -89,9 +89,9 @@ fn numbers(call: &Call, lines: &[u64]) -> String {
     let (first, more) = cut(lines.len(), call.out.limit());
     let mut words: Vec<String> = lines[..first].iter().map(u64::to_string).collect();
     if more > 0 {
-        words.push(format!("{} more", text::grouped(more as u64)));
+        words.push(format!("{} more", figures::grouped(more as u64)));
     }
-    text::list(&words)
+    figures::list(&words)
 }
 
 fn print(call: &Call, args: &args::Log, entries: &[Row]) {
@@ -102,11 +102,11 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
     let mut rows: Vec<[String; 8]> = entries[..first].iter().map(|of| row(of, me)).collect();
     let (path, words) = (Flexible::path, Flexible::words);
     let width = call.out.width();
-    text::fit(&mut rows, width, &[words(7, 8), path(6, 6), path(5, 8), words(4, 8), path(5, 5), words(7, 4), path(6, 4)]);
+    figures::fit(&mut rows, width, &[words(7, 8), path(6, 6), path(5, 8), words(4, 8), path(5, 5), words(7, 4), path(6, 4)]);
     let left = Side::Left;
     let sides = [left, left, left, Side::Right, left, left, left, left];
-    for (line, Row { entry, .. }) in text::table(sides, &rows).zip(entries) {
-        call.out.line(text::within(&line, width));
+    for (line, Row { entry, .. }) in figures::table(sides, &rows).zip(entries) {
+        call.out.line(figures::within(&line, width));
         // Its paths are already quoted where needed.
         let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
         entry.purpose.reason.iter().for_each(|reason| call.out.line(format_args!("  {reason}")));
@@ -114,7 +114,7 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
     }
     if more > 0 {
         let of = args.what.first().and_then(|id| id.to_str()).map(|id| format!(" {id}")).unwrap_or_default();
-        call.out.line(text::more(more, &again(args, &of)));
+        call.out.line(figures::more(more, &again(args, &of)));
     }
     if entries.is_empty() && args.lines != Some(0) {
         let is_filtered = args.since.is_some() || args.agent.is_some();
@@ -127,10 +127,10 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
 fn row(Row { entry, is_undone }: &Row, me: u32) -> [String; 8] {
     let user = entry.about.uid.filter(|uid| *uid != me).map(|uid| format!("user {uid}"));
     [
-        text::time(entry.time, true),
+        figures::time(entry.time, true),
         entry.verb.clone(),
         entry.session.tail().to_owned(),
-        text::count(entry.paths, "path"),
+        figures::count(entry.paths, "path"),
         if *is_undone { "undone".into() } else { entry.result.clone() },
         entry.agent().map(ToString::to_string).or(user).unwrap_or_default(),
         entry.about.name.clone().unwrap_or_default(),

@@ -7,7 +7,7 @@ use crate::engine::ready::way_on;
 use crate::engine::recover::{self, Finding, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, command};
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::out::Out;
 use crate::session::header::Header;
 use crate::session::id::Id;
@@ -37,7 +37,7 @@ pub fn first<'a>(out: &Out, left: &'a [Left], all: bool) -> (&'a [Left], Option<
 }
 
 pub fn more_of(one: &Recovered, more: usize) -> String {
-    text::more(more, &command(format_args!("log {}", one.id.tail())))
+    figures::more(more, &command(format_args!("log {}", one.id.tail())))
 }
 
 /// The paths that an interrupted operation left of a session, in a line, and the command that goes on with them.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::verb::fork::{Forked, fork as forked};
 use crate::verb::rewind::{Rewound, rewind as rewound};
 
@@ -23,7 +23,7 @@ pub fn headline(value: &Rewound) -> String {
     let Rewound { session, step, was, changes, dry_run } = value;
     let [stands, stood] = if *dry_run { ["would stand", "stands"] } else { ["stands", "stood"] };
     let was = if was == step { String::new() } else { format!("; it {stood} at step {was}") };
-    format!("session {} {stands} at step {step}: {}{was}", session.tail(), text::count(*changes, "change"))
+    format!("session {} {stands} at step {step}: {}{was}", session.tail(), figures::count(*changes, "change"))
 }
 
 /// Begins a session as another one is at one of its steps.
@@ -37,7 +37,7 @@ fn say(call: &Call, forked: &Forked, name: Option<&str>) {
     if !call.out.is_text() {
         return call.out.document(forked);
     }
-    let holds = text::count(forked.changes, "change");
+    let holds = figures::count(forked.changes, "change");
     let from = format!("session {} at step {}: {holds}", forked.of.tail(), forked.step);
     match &forked.session {
         None => call.out.note(format_args!("a session would begin as {from}")),

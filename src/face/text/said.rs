@@ -6,7 +6,7 @@ use crate::capture::rejoin::Rest;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::command;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::out::Out;
 use crate::fs::path::Shown;
 use crate::session::header::Header;
@@ -68,7 +68,7 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::Warning(warning) => out.warn(warning),
         Said::Note(note) => out.note(note),
-        Said::News(news) => out.note(text::filled(&self::news(news))),
+        Said::News(news) => out.note(figures::filled(&self::news(news))),
         Said::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
         Said::Merged { path, dry_run } => {
             let would = if *dry_run { "would be " } else { "" };
@@ -83,7 +83,7 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::LeavesBehind { id, behind } => {
             let (count, fork) =
-                (text::count(behind.count, "step"), command(format_args!("fork {} {}", id.tail(), behind.newest)));
+                (figures::count(behind.count, "step"), command(format_args!("fork {} {}", id.tail(), behind.newest)));
             out.note(format_args!("a commit leaves {count} behind: {fork} first keeps one"));
         }
         Said::OwnStoreStays(error) => {
@@ -101,7 +101,7 @@ pub fn tell(out: &Out, said: &Said<'_>) {
             out.warn(format_args!("{error}: the time that was noted before the commit counts"));
         }
         Said::NotConfirmed { id, due, taken_back } => {
-            let by = text::time(*due, true);
+            let by = figures::time(*due, true);
             match taken_back {
                 Ok(count) => {
                     out.warn(format_args!("session {id} was not confirmed by {by}: rolled back, {count} taken back"));
@@ -115,17 +115,17 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         Said::Rest { of, part, rest } => self::rest(out, of, part, rest),
         Said::Freed(ids) => {
             let ids = ids.iter().map(Id::tail).collect::<Vec<_>>().join(", ");
-            out.note(text::filled(&format!("what was discarded before is freed (retention.discarded): {ids}")));
+            out.note(figures::filled(&format!("what was discarded before is freed (retention.discarded): {ids}")));
         }
         Said::NotFreed(error) => out.warn(format_args!("what was discarded before could not be freed: {error}")),
         Said::Newest(newest) => out.note(newest),
         Said::PassedOver { count, newest } => {
-            let (acts, newest) = (text::count(*count as u64, "act"), newest.tail());
+            let (acts, newest) = (figures::count(*count as u64, "act"), newest.tail());
             out.note(format_args!("passed over: {acts} of others on held sessions, the newest on {newest}"));
         }
         Said::TakesHooksAway(install) => {
             let undo = command("agent undo");
-            out.note(text::filled(&format!("the newest act is {install}; {undo} takes back what an agent's turn wrote")));
+            out.note(figures::filled(&format!("the newest act is {install}; {undo} takes back what an agent's turn wrote")));
         }
         Said::NameTaken { id, name } => {
             out.warn(format_args!("another session is named {name} by now: {} comes back without a name", id.tail()));
@@ -139,7 +139,7 @@ pub fn rest(out: &Out, of: &Id, part: &Id, rest: &Rest) {
     match rest {
         // What could not be told is an error.
         Rest::None | Rest::Untold(_) => {}
-        Rest::Joined(changes) => out.note(format_args!("session {of} holds it again: {}", text::count(*changes, "change"))),
+        Rest::Joined(changes) => out.note(format_args!("session {of} holds it again: {}", figures::count(*changes, "change"))),
         Rest::GoesOn(None) => out.note(format_args!("session {of} goes on without it: {redo} brings it back")),
         Rest::GoesOn(Some(why)) => out.warn(format_args!("session {of} goes on without it: {why}; {redo} brings it back")),
     }
@@ -148,7 +148,7 @@ pub fn rest(out: &Out, of: &Id, part: &Id, rest: &Rest) {
 /// Says that a commit left steps behind.
 pub fn left_behind(out: &Out, id: &Id, Behind { count, newest }: Behind) {
     let (are, n, each) = if count == 1 { ("is", newest.to_string(), "it") } else { ("are", "N".into(), "each") };
-    let (count, shows) = (text::count(count, "step"), command(format_args!("diff {} --step {n}", id.tail())));
+    let (count, shows) = (figures::count(count, "step"), command(format_args!("diff {} --step {n}", id.tail())));
     out.note(format_args!("{count} {are} left behind: {shows} still shows {each}"));
 }
 
@@ -160,12 +160,12 @@ fn news(News { session, entry }: &News<'_>) -> String {
         return format!("others went on in session {name}: {}", command(format_args!("steps {tail}")));
     };
     let what = match &session.of {
-        Some(_) => format!("a part of session {name}, {tail} ({}),", text::count(entry.paths, "path")),
+        Some(_) => format!("a part of session {name}, {tail} ({}),", figures::count(entry.paths, "path")),
         None => format!("session {name}"),
     };
     let done = match entry.verb.split_once(' ') {
         Some(("rewind", step)) => format!("was rewound to step {step}"),
-        Some(("discard", "paths")) => format!("had {} discarded", text::count(entry.paths, "change")),
+        Some(("discard", "paths")) => format!("had {} discarded", figures::count(entry.paths, "change")),
         _ => match &*entry.verb {
             "commit" => "was committed".into(),
             "rollback" => "was rolled back".into(),
@@ -192,11 +192,11 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
         Question::CommitFailed { id, failed } => format!("Commit session {}, {}?", id.tail(), failed.text()),
         Question::CommitUnseen { id, steps } => {
             show_steps(out, id, steps);
-            let steps = text::count(steps.len() as u64, "step");
+            let steps = figures::count(steps.len() as u64, "step");
             format!("Commit session {}, with {steps} that you have not looked at?", id.tail())
         }
         Question::DiscardPaths { id, count, held } => {
-            format!("Discard {count} of {} of session {}?", text::count(*held, "held change"), id.tail())
+            format!("Discard {count} of {} of session {}?", figures::count(*held, "held change"), id.tail())
         }
         Question::DiscardAll { sessions, held, everywhere } => {
             let whole = command("list --status pending --limit 0");
@@ -208,16 +208,16 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
             let tails: Vec<&str> = ids.iter().map(|id| id.tail()).collect();
             let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
             let overwritten = if *overwritten { ", with what --force overwrote" } else { "" };
-            format!("Free {} of {of}{overwritten}? Nothing brings that back.", text::count(*held, "held change"))
+            format!("Free {} of {of}{overwritten}? Nothing brings that back.", figures::count(*held, "held change"))
         }
         Question::Undo { act, would, id } => {
             out.say(format_args!("recant: undo takes back: {act}"));
             show_rows(out, would, id);
             let (again, end) = if would.verb == Verb::Redo { ("Commit", "again") } else { ("Take", "back") };
-            format!("{again} {} {end}?", text::count(would.rows.len() as u64, "change"))
+            format!("{again} {} {end}?", figures::count(would.rows.len() as u64, "change"))
         }
         Question::BringBack { id, changes } => {
-            format!("Bring session {} back, {}?", id.tail(), text::count(*changes, "change"))
+            format!("Bring session {} back, {}?", id.tail(), figures::count(*changes, "change"))
         }
     }
 }
@@ -225,10 +225,10 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
 fn show_steps(out: &Out, id: &Id, steps: &[Unseen]) {
     out.say("recant: since you looked:");
     for step in steps.iter().rev().take(STEPS).rev() {
-        out.say(text::within(&format!("  step {}, by {}: {}", step.step, step.by, Shown(step.command.as_bytes())), 79));
+        out.say(figures::within(&format!("  step {}, by {}: {}", step.step, step.by, Shown(step.command.as_bytes())), 79));
     }
     if steps.len() > STEPS {
-        out.say(text::more(steps.len() - STEPS, &command(format_args!("steps {}", id.tail()))));
+        out.say(figures::more(steps.len() - STEPS, &command(format_args!("steps {}", id.tail()))));
     }
 }
 
@@ -247,7 +247,7 @@ pub fn collected(run: &Collected) -> String {
     let id = &run.id;
     match &run.lost {
         None => {
-            let held = text::count(run.changes, "change");
+            let held = figures::count(run.changes, "change");
             format!("the run of session {id} was cut off; what it had changed is held: {held}")
         }
         Some(Lost::Command { head }) => format!(

@@ -8,7 +8,7 @@ use crate::diff::shown::{cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side as Column};
+use crate::face::figures::{self, Flexible, Side as Column};
 use crate::face::{args, place};
 use crate::fs::path::Shown;
 use crate::session::by::By;
@@ -70,13 +70,13 @@ fn print_changes(
     call.out.line("");
     let (shown, more) = cut(listed.len(), call.out.limit());
     let mut rows: Vec<[String; 5]> = listed[..shown].iter().map(|i| row(*i)).collect();
-    text::fit(&mut rows, call.out.width(), &[Flexible::path(4, 20)]);
+    figures::fit(&mut rows, call.out.width(), &[Flexible::path(4, 20)]);
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
-    text::table(columns, &rows).for_each(|line| call.out.line(line));
+    figures::table(columns, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
         let paths: String =
             args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
-        call.out.line(text::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
+        call.out.line(figures::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
         acts::marked(&call.out, listed[shown..].iter().filter(|i| is_marked(**i)).count());
     }
 }
@@ -88,7 +88,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
     rows.push(("status", said::standing(standing)));
     let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
-    rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
+    rows.push(("begun", format!("{}{}", figures::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
         rows.push(("command", words(&run.argv)));
         rows.push(("in", call.out.place(&run.cwd)));
@@ -145,20 +145,20 @@ fn steps_text(session: &Session) -> Option<String> {
         Err(error) => return Some(format!("they cannot be read: {error}")),
     };
     let (head, steps) = (header.head(), command(format_args!("steps {}", header.id.tail())));
-    Some(format!("{}, the head is step {head}: {steps}", text::grouped(count as u64)))
+    Some(format!("{}, the head is step {head}: {steps}", figures::grouped(count as u64)))
 }
 
 /// The bytes that the session takes in the store, by purpose.
 fn sizes_text(header: &Header) -> String {
     let sizes = header.sizes;
-    let mut text = format!("{} held", text::bytes(sizes.held));
+    let mut text = format!("{} held", figures::bytes(sizes.held));
     if header.counts.ever_in > 0 && header.checkpoint == Checkpoint::Pruned {
         text.push_str(", checkpoint pruned: no rollback");
     } else if header.counts.ever_in > 0 {
-        text.push_str(&format!(", {} kept for a rollback", text::bytes(sizes.checkpoint)));
+        text.push_str(&format!(", {} kept for a rollback", figures::bytes(sizes.checkpoint)));
     }
     if sizes.displaced > 0 {
-        text.push_str(&format!(", {} that --force overwrote", text::bytes(sizes.displaced)));
+        text.push_str(&format!(", {} that --force overwrote", figures::bytes(sizes.displaced)));
     }
     text
 }
@@ -189,7 +189,7 @@ fn print_counts<'c>(call: &Call, changes: impl Iterator<Item = &'c Change>) {
         counts.iter_mut().filter(|(sort, _)| *sort == change.sort()).for_each(|(_, n)| *n += 1);
     }
     let counts = counts.iter().filter(|(_, n)| *n > 0);
-    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort.counted())).collect();
+    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", figures::grouped(*n), sort.counted())).collect();
     let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }
@@ -206,7 +206,7 @@ fn row(call: &Call, header: &Header, changes: &[Change], sides: &[Side], renames
 fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String; 5] {
     let object = change.after.as_ref().or(change.before.object.as_ref());
     let kind = object.map_or("", |state| sort_word(state.sort()));
-    let size = object.filter(|_| kind == "file").map_or(String::new(), |state| text::bytes(state.size()));
+    let size = object.filter(|_| kind == "file").map_or(String::new(), |state| figures::bytes(state.size()));
     let mut path = call.out.shown(&change.path);
     if let Some(crate::tree::state::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
         path.push_str(&format!(" -> {}", Shown(target)));

@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -119,7 +119,7 @@ fn print(call: &Call, overview: &Overview, turn: fn(&Call) -> Option<String>) {
     print_counts(call, overview);
     turn(call).iter().for_each(|newest| line(call, "agent", newest));
     for Running { session, changes } in &overview.running {
-        let (id, changes) = (session.tail(), text::count(*changes, "change"));
+        let (id, changes) = (session.tail(), figures::count(*changes, "change"));
         line(call, "running", format_args!("{id}, {changes} so far: {}", command(format_args!("diff {id}"))));
     }
     print_old(call, &overview.old_pending);
@@ -138,22 +138,22 @@ fn line(call: &Call, label: &str, text: impl Display) {
 }
 
 fn print_counts(call: &Call, Overview { store, sessions, steps, snapshots, .. }: &Overview) {
-    let size = if store.exists { text::bytes(store.bytes) } else { "not there yet; the first session makes it".into() };
+    let size = if store.exists { figures::bytes(store.bytes) } else { "not there yet; the first session makes it".into() };
     line(call, "store", format_args!("{} ({size})", call.out.place(&store.path)));
     let counts = sessions.iter().filter(|(_, n)| **n > 0);
-    let counts = counts.map(|(status, n)| format!("{} {}", text::grouped(*n as u64), status.word().replace('_', " ")));
+    let counts = counts.map(|(status, n)| format!("{} {}", figures::grouped(*n as u64), status.word().replace('_', " ")));
     let counts: Vec<String> = counts.collect();
     line(call, "sessions", if counts.is_empty() { "none".into() } else { counts.join(", ") });
     if steps.sessions > 0 {
-        let (keep, bytes) = (call.config.steps_keep.value, text::bytes(call.config.steps_max_size.value));
-        let (of, steps) = (text::count(steps.sessions, "session"), text::grouped(steps.steps));
+        let (keep, bytes) = (call.config.steps_keep.value, figures::bytes(call.config.steps_max_size.value));
+        let (of, steps) = (figures::count(steps.sessions, "session"), figures::grouped(steps.steps));
         line(call, "steps", format_args!("{steps} of {of} (steps.keep {keep}, steps.max_size {bytes} of each)"));
     }
     let Room { directories, directories_gone, snapshots, bytes } = snapshots.room;
     if directories > 0 {
         let gone = if directories_gone > 0 { format!(", {directories_gone} not there now") } else { String::new() };
-        let (directories, bytes) = (text::count(directories as u64, "directory"), text::bytes(bytes));
-        line(call, "snapshots", format_args!("{} of {directories}{gone} ({bytes})", text::grouped(snapshots as u64)));
+        let (directories, bytes) = (figures::count(directories as u64, "directory"), figures::bytes(bytes));
+        line(call, "snapshots", format_args!("{} of {directories}{gone} ({bytes})", figures::grouped(snapshots as u64)));
     }
 }
 
@@ -167,10 +167,10 @@ fn print_old(call: &Call, old: &[Header]) {
     for header in &old[..named] {
         let (id, days) = (header.id.tail(), (now.saturating_sub(header.changed.s) / 86_400).unsigned_abs());
         let [show, discard] = ["show", "discard"].map(|verb| command(format_args!("{verb} {id}")));
-        line(call, "pending", format_args!("{id} for {}: {show}, {discard}", text::count(days, "day")));
+        line(call, "pending", format_args!("{id} for {}: {show}, {discard}", figures::count(days, "day")));
     }
     if more > 0 {
-        line(call, "", text::more(more, &command("list --all --status pending")));
+        line(call, "", figures::more(more, &command("list --all --status pending")));
     }
 }
 
@@ -184,15 +184,15 @@ fn would(call: &Call, id: &Id) -> String {
 fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Overview) {
     let could_go = |n: usize, bytes: u64, what: &str, ways: &[String]| {
         if n > 0 {
-            line(call, "could go", format_args!("{}, {what}", text::bytes(bytes)));
+            line(call, "could go", format_args!("{}, {what}", figures::bytes(bytes)));
             ways.iter().for_each(|way| line(call, "", way));
         }
     };
     let sessions = |n: usize, bytes: u64, what: &str, ways: &[String]| {
-        could_go(n, bytes, &format!("{}: {what}", text::count(n as u64, "session")), ways);
+        could_go(n, bytes, &format!("{}: {what}", figures::count(n as u64, "session")), ways);
     };
     if store.too_large {
-        call.out.warn(format_args!("the store is above store.warn_size ({})", text::bytes(store.warn_bytes)));
+        call.out.warn(format_args!("the store is above store.warn_size ({})", figures::bytes(store.warn_bytes)));
     }
     if store.too_large || prunable.unneeded_bytes > 0 {
         let finished = "finished; pruning also gives up redo";
@@ -204,7 +204,7 @@ fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Ove
         sessions(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &[prune]);
         let Room { snapshots, bytes, .. } = snapshots.room;
         let prune = format!("{} ({} shows of which)", command("prune --snapshots DIR"), command("snapshot list --all"));
-        could_go(snapshots, bytes, &text::count(snapshots as u64, "snapshot"), &[prune]);
+        could_go(snapshots, bytes, &figures::count(snapshots as u64, "snapshot"), &[prune]);
     }
 }
 

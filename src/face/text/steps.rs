@@ -12,7 +12,7 @@ use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::fs::path::Shown;
 use crate::session::change::Sort;
 use crate::session::header::Header;
@@ -110,11 +110,11 @@ fn print(call: &Call, session: &Session, found: &Steps) {
         .map(|Line { graph, n }| {
             let Some(n) = n else { return row(cut_off(graph, room)) };
             let head = if *n == found.head { " (head)" } else { "" };
-            let first = format!("{} {}{head}", cut_off(graph, room), text::grouped(u64::from(*n)));
+            let first = format!("{} {}{head}", cut_off(graph, room), figures::grouped(u64::from(*n)));
             match (steps.get(n), &found.running) {
                 (Some(step), _) => of_step(first, step),
                 (None, Some((running, run))) if running == n => {
-                    [first, text::day(run.started), "running".into(), String::new(), who(run.by.as_ref()), words(&run.argv)]
+                    [first, figures::day(run.started), "running".into(), String::new(), who(run.by.as_ref()), words(&run.argv)]
                 }
                 _ => {
                     let [_, when, ending, counts, by, _] = row(String::new());
@@ -123,9 +123,9 @@ fn print(call: &Call, session: &Session, found: &Steps) {
             }
         })
         .collect();
-    text::fit(&mut rows, call.out.width(), &[Flexible::words(5, 8), Flexible::path(4, 8)]);
-    let whole = text::more(more, &command(format_args!("steps {} -v", session.id().tail())));
-    for (i, line) in text::table([Side::Left; 6], &rows).enumerate() {
+    figures::fit(&mut rows, call.out.width(), &[Flexible::words(5, 8), Flexible::path(4, 8)]);
+    let whole = figures::more(more, &command(format_args!("steps {} -v", session.id().tail())));
+    for (i, line) in figures::table([Side::Left; 6], &rows).enumerate() {
         if more > 0 && i == first {
             call.out.line(&whole);
         }
@@ -134,7 +134,7 @@ fn print(call: &Call, session: &Session, found: &Steps) {
     if more > 0 && first == lines.len() {
         call.out.line(whole);
     } else if more == 0 && found.gone > 0 {
-        let count = text::count(found.gone as u64, "older step");
+        let count = figures::count(found.gone as u64, "older step");
         call.out.line(format_args!("{count} cannot be gone back to any more (steps.keep, steps.max_size)"));
     }
 }
@@ -182,9 +182,9 @@ pub fn of_step(first: String, step: &Step) -> [String; 6] {
     };
     let modified = [Sort::Modified, Sort::Metadata, Sort::Times].map(|sort| count(step, sort)).iter().sum();
     let counts = [('+', count(step, Sort::Created)), ('~', modified), ('-', count(step, Sort::Deleted))];
-    let left = Some(step.left).filter(|left| *left > 0).map(|left| format!("{} left", text::grouped(left)));
-    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", text::grouped(*n))).chain(left);
-    [first, text::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), who(step.by.as_ref()), words(&step.argv)]
+    let left = Some(step.left).filter(|left| *left > 0).map(|left| format!("{} left", figures::grouped(left)));
+    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", figures::grouped(*n))).chain(left);
+    [first, figures::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), who(step.by.as_ref()), words(&step.argv)]
 }
 
 /// A command as a line has it.

@@ -7,7 +7,7 @@ use crate::face::args;
 use crate::face::call::Call;
 use crate::face::directory::dir;
 use crate::face::ended::Ended;
-use crate::face::figures::{self as text, Flexible, Side};
+use crate::face::figures::{self, Flexible, Side};
 use crate::face::place::{self, cwd};
 use crate::session::change::Changes;
 use crate::tree::project::project_of;
@@ -55,13 +55,13 @@ fn print(call: &Call, args: &args::Log, asked: &Asked<'_>, Touched { paths, touc
         let paths: Vec<String> = paths.iter().map(|path| call.out.place(path)).collect();
         let is_filtered = args.since.is_some() || args.agent.is_some();
         let fits = if is_filtered { "nothing that fits" } else { "nothing that recant knows of" };
-        call.out.note(format_args!("{fits} changed {}", text::list(&paths)));
+        call.out.note(format_args!("{fits} changed {}", figures::list(&paths)));
         return;
     }
     let (first, more) = cut(rows.len(), if args.lines.is_some() { rows.len() } else { call.out.limit() });
     lay_out(call, rows[..first].iter().map(cells).collect());
     if more > 0 {
-        call.out.line(text::more(more, &again(args, &asked.words(&(0..asked.words.len()).collect()))));
+        call.out.line(figures::more(more, &again(args, &asked.words(&(0..asked.words.len()).collect()))));
     }
 }
 
@@ -70,11 +70,11 @@ fn cells(row: &Row) -> [String; 5] {
         // It never reached the path.
         Some(_) if row.standing == "discarded" => "held".to_owned(),
         Some(sort) if row.paths == 1 => sort.word().to_owned(),
-        _ => text::count(row.paths, "path"),
+        _ => figures::count(row.paths, "path"),
     };
     let standing = || row.session.as_ref().map(|id| format!("session {}: {}", id.tail(), row.standing));
     let back = row.back.clone().or_else(standing).unwrap_or_default();
-    [text::day(row.time), who(row.by.as_ref()), change, what(row), back]
+    [figures::day(row.time), who(row.by.as_ref()), change, what(row), back]
 }
 
 /// Prints a row a line; if that leaves the commands that take back no room, each of them on a line of its own.
@@ -84,15 +84,15 @@ fn lay_out(call: &Call, cells: Vec<[String; 5]>) {
     let width = call.out.width();
     let flexible = [Flexible::words(3, LEAST), Flexible::path(1, 8)];
     let mut fitted = cells.clone();
-    text::fit(&mut fitted, width, &flexible);
-    if text::table([Side::Left; 5], &fitted).all(|line| columns(&line) <= width) {
-        text::table([Side::Left; 5], &fitted).for_each(|line| call.out.line(line));
+    figures::fit(&mut fitted, width, &flexible);
+    if figures::table([Side::Left; 5], &fitted).all(|line| columns(&line) <= width) {
+        figures::table([Side::Left; 5], &fitted).for_each(|line| call.out.line(line));
         return;
     }
     let (mut rows, backs): (Vec<[String; 4]>, Vec<String>) =
         cells.into_iter().map(|[when, who, change, what, back]| ([when, who, change, what], back)).unzip();
-    text::fit(&mut rows, width, &flexible);
-    for (line, back) in text::table([Side::Left; 4], &rows).zip(backs) {
+    figures::fit(&mut rows, width, &flexible);
+    for (line, back) in figures::table([Side::Left; 4], &rows).zip(backs) {
         call.out.line(line);
         if !back.is_empty() {
             call.out.line(format_args!("    {back}"));

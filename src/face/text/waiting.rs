@@ -1,13 +1,13 @@
 //! Words for a commit that waits to be confirmed.
 
 use crate::error::command;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::out::Out;
 use crate::verb::waiting::Waiting;
 
 /// The time until which it waits.
 fn until(waiting: &Waiting) -> String {
-    text::time(waiting.due, true)
+    figures::time(waiting.due, true)
 }
 
 /// How it stands, and what stood against taking it back, a line each.

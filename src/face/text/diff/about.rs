@@ -6,7 +6,7 @@ use crate::diff::html::page::About;
 use crate::error::Error;
 use crate::error::command;
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::face::text::coverage;
 use crate::face::text::said::UNSYNCED;
 use crate::face::text::show::{self, agent_text};
@@ -66,7 +66,7 @@ pub fn pair(call: &Call, store: &Store, pair: Pair<'_>) -> Result<Of, Error> {
     of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
     let mut fact = |key: &str, value: String| of.about.facts.push((key.into(), value));
     let ending = step.ending.map(|ending| format!(", ended {}", show::ending_text(ending))).unwrap_or_default();
-    fact("begun", format!("{}{ending}", text::time(step.started, true)));
+    fact("begun", format!("{}{ending}", figures::time(step.started, true)));
     fact("command", words(&step.argv));
     fact("in", step.cwd.to_string());
     if let Some(by) = &step.by {

@@ -10,7 +10,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::place::all_whole;
 use crate::face::text::parts;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::verb::diff::compared::{Compared, Pair, Terms, is_listed};
 use crate::verb::diff::{self as verb, Sides};
 
@@ -92,7 +92,7 @@ fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<
             call.out.note(folded);
         }
         if conflicts > 0 {
-            let (paths, shows) = (text::count(conflicts, "path"), command(format_args!("diff {id} --conflicts")));
+            let (paths, shows) = (figures::count(conflicts, "path"), command(format_args!("diff {id} --conflicts")));
             call.out.note(format_args!("{paths} changed since: {shows} shows both sides"));
         }
     }
@@ -102,7 +102,7 @@ fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<
             let n = compared.chosen.len() as u64;
             let differ = if n == 1 { "differs" } else { "differ" };
             let [old, new] = sessions.map(|session| session.id().tail());
-            call.out.note(format_args!("{} {differ}: - is session {old}, + is session {new}", text::count(n, "path")));
+            call.out.note(format_args!("{} {differ}: - is session {old}, + is session {new}", figures::count(n, "path")));
         }
         _ => {}
     }

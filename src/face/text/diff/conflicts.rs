@@ -9,7 +9,7 @@ use crate::engine::job::Verb;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::text::patch;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::verb::diff::conflicts::{Conflicts, Refused, Row};
 
 pub fn show(call: &Call, args: &args::Diff, found: &mut Conflicts<'_>) -> Result<(), Error> {
@@ -56,7 +56,7 @@ fn say_how_many(call: &Call, found: &Conflicts<'_>, in_two: impl Fn(&Row<'_>) ->
         let (two, one): (Vec<_>, Vec<_>) = conflicts.iter().filter(|conflict| conflict.verb == verb).partition(|row| in_two(row));
         let say = |conflicts: &[&Row<'_>], shown: &str| {
             if !conflicts.is_empty() {
-                let conflicts = text::count(conflicts.len() as u64, "conflict");
+                let conflicts = figures::count(conflicts.len() as u64, "conflict");
                 call.out.note(format_args!("{conflicts} for {}: {shown}", verb.word()));
             }
         };
@@ -64,7 +64,7 @@ fn say_how_many(call: &Call, found: &Conflicts<'_>, in_two: impl Fn(&Row<'_>) ->
         say(&two, &format!("what changed on the tree, then what {what}"));
         let refused = refused.iter().filter(|refused| refused.verb == verb).count() as u64;
         if refused > 0 {
-            call.out.note(format_args!("a {} would be refused for {}", verb.word(), text::count(refused, "path")));
+            call.out.note(format_args!("a {} would be refused for {}", verb.word(), figures::count(refused, "path")));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::diff::view::View;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::text::patch;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 
 /// Changes that are being shown, and what is left to be told at the end.
 pub struct Showing<'c> {
@@ -89,7 +89,7 @@ impl<'c> Showing<'c> {
     /// Shows what waited for the last change. `again` is this call with other options.
     pub fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Error> {
         let differ = if self.spaces == 1 { "differs" } else { "differ" };
-        let spaces = format!("{} {differ} in white space alone", text::count(self.spaces, "file"));
+        let spaces = format!("{} {differ} in white space alone", figures::count(self.spaces, "file"));
         if self.spaces > 0 {
             self.note("not shown", &spaces);
         }

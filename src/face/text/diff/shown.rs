@@ -8,7 +8,7 @@ use super::showing;
 use crate::error::command;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::{args, figures as text};
+use crate::face::{args, figures};
 use crate::fs::path::{AbsPath, Shown};
 
 #[derive(Serialize)]
@@ -43,5 +43,5 @@ pub fn again(args: &args::Diff, session: &str, options: &str) -> String {
 
 /// The words for changes that are not listed.
 pub fn times_folded(times: u64) -> String {
-    format!("{} of the mtime alone (--all lists them)", text::count(times, "change"))
+    format!("{} of the mtime alone (--all lists them)", figures::count(times, "change"))
 }

@@ -6,7 +6,7 @@ use crate::diff::patch::{Form, counts};
 use crate::diff::shown::{columns, cut, padded, shortened};
 use crate::diff::view::View;
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 
 /// A line of the table.
 pub struct Row {
@@ -40,7 +40,7 @@ pub fn table(call: &Call, rows: &[Row], whole: &str) {
         }
     }
     if more > 0 {
-        call.out.line(format_args!(" {}", text::more(more, whole)));
+        call.out.line(format_args!(" {}", figures::more(more, whole)));
     }
     let sum = rows.iter().filter_map(|row| row.what.as_ref().ok()).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     call.out.line(totals(rows.len(), sum));
@@ -77,7 +77,7 @@ impl Columns {
 pub fn row(call: &Call, view: &View<'_>, form: Form) -> Row {
     let what = match counts(view, form) {
         _ if view.whole && view.is_binary() => {
-            Err(format!("Bin {} -> {} bytes", text::grouped(view.old.size()), text::grouped(view.new.size())))
+            Err(format!("Bin {} -> {} bytes", figures::grouped(view.old.size()), figures::grouped(view.new.size())))
         }
         Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),
         Some((0, 0)) => view.mode_change().map_or(Ok((0, 0)), Err),
@@ -105,7 +105,7 @@ fn graph(call: &Call, insertions: usize, deletions: usize, most: usize, width: u
 
 /// A number with commas, as everywhere in recant; git has none.
 fn grouped(n: usize) -> String {
-    text::grouped(n as u64)
+    figures::grouped(n as u64)
 }
 
 /// The last line, as git writes it.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::diff::view::{Half, View};
 use crate::error::{At, Error, IoError, command};
 use crate::face::call::Call;
-use crate::face::figures as text;
+use crate::face::figures;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt::{self, Asked, Noting};
@@ -94,7 +94,7 @@ impl<'c> Tool<'c> {
     /// Runs the program on the copies. The command `patch` shows what it cannot.
     pub fn run(self, patch: &str) -> Result<(), Error> {
         if self.left > 0 {
-            let paths = text::count(self.left, "path");
+            let paths = figures::count(self.left, "path");
             self.call.out.note(format_args!("{paths} with no content that a tool could show: see {patch}"));
         }
         if self.copied == 0 {
