@@ -319,7 +319,7 @@ fn remedies_and_what_is_skipped_are_broken_on_a_terminal_alone_and_no_command_is
     assert_eq!(narrow.iter().find(room), None);
     world.write("new/f", "theirs");
     let said = on_a_terminal(&format!("rollback {id}"));
-    let remedy = "\n        recant diff XXXX --conflicts shows both sides; --merge goes on where\n        texts merge; --force goes on, and keeps a copy of what it overwrites\n";
+    let remedy = "\n        recant diff XXXX --conflicts shows both sides; --force goes on, and\n        keeps a copy of what it overwrites\n";
     assert!(said.ends_with(&remedy.replace("XXXX", &id[16..])), "{said}");
 }
 
