@@ -12,7 +12,7 @@ use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::left_out::{Aside, Denied};
-use crate::error::{Against, Error, Reason, recant};
+use crate::error::{Against, Error, Reason, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -97,7 +97,7 @@ pub fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), E
         return Ok(());
     }
     let id = session.id();
-    let remedy = format!("look with {recant} diff {id}; --accept-unsynced commits it anyway", recant = recant());
+    let remedy = "look with " + command(format_args!("diff {id}")) + "; --accept-unsynced commits it anyway";
     let why = "its run was cut off by a restart of the machine: files may be empty";
     Err(not_now(id, why).with_remedy(remedy))
 }

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
+use crate::remedy::{Command, Remedy, shell};
+
 /// The kind of an error. The program makes its exit status of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -51,7 +53,7 @@ struct Facts {
     reason: Option<Reason>,
     path: Option<String>,
     state: Option<String>,
-    remedy: Option<String>,
+    remedy: Option<Remedy>,
     source: Option<io::Error>,
     rows: Vec<Against>,
     /// The name for the rows, in the plural: "conflicts".
@@ -247,14 +249,14 @@ impl Error {
         self
     }
 
-    /// Sets what to do, as a command if there is one.
-    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+    /// Sets what to do.
+    pub(crate) fn with_remedy(self, remedy: impl Into<Remedy>) -> Self {
         self.with_remedy_if(Some(remedy.into()))
     }
 
     /// Sets or removes what to do.
-    pub(crate) fn with_remedy_if(mut self, remedy: Option<String>) -> Self {
-        self.0.remedy = remedy;
+    pub(crate) fn with_remedy_if(mut self, remedy: Option<impl Into<Remedy>>) -> Self {
+        self.0.remedy = remedy.map(Into::into);
         self
     }
 
@@ -317,8 +319,13 @@ impl Error {
     }
 
     /// The advice, in words of the program: a command, or an option of one. A command does not name the store: add `--store`.
-    pub fn remedy(&self) -> Option<&str> {
-        self.0.remedy.as_deref()
+    pub fn remedy(&self) -> Option<String> {
+        self.advice().map(Remedy::to_string)
+    }
+
+    /// The advice, its words and commands apart.
+    pub(crate) fn advice(&self) -> Option<&Remedy> {
+        self.0.remedy.as_ref()
     }
 
     /// The paths in the way that the message only counts, each with its reason.
@@ -386,7 +393,7 @@ impl Serialize for Error {
             message: &'a str,
             path: Option<&'a str>,
             state: Option<&'a str>,
-            remedy: Option<&'a str>,
+            remedy: Option<&'a Remedy>,
             #[serde(skip_serializing_if = "<[Against]>::is_empty")]
             paths: &'a [Against],
         }
@@ -395,7 +402,7 @@ impl Serialize for Error {
             message: self.message(),
             path: self.path(),
             state: self.state(),
-            remedy: self.remedy(),
+            remedy: self.advice(),
             paths: self.rows(),
         };
         told.serialize(serializer)
@@ -518,8 +525,8 @@ pub fn recant() -> String {
 }
 
 /// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with the options of [`set_call`] before the verb.
-pub fn command(words: impl Display) -> String {
-    format!("{} {words}", recant())
+pub fn command(words: impl Display) -> Command {
+    shell(format_args!("{} {words}", recant()))
 }
 
 /// A hint for acts that need root: root is refused the store of another user.

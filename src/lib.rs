@@ -126,6 +126,7 @@ mod face;
 mod fs;
 mod mcp;
 mod moving;
+mod remedy;
 mod remote;
 mod review;
 mod rollback;

@@ -14,7 +14,7 @@ use crate::engine::left_out::Aside;
 use crate::engine::minor::{self, Asked, Minor};
 use crate::engine::report::{self, Done};
 use crate::engine::{self, Effect, Unwatched};
-use crate::error::{Error, recant};
+use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::rollback;
 use crate::session::opened::Locked;
@@ -121,8 +121,9 @@ impl Store {
         let paths = paths.iter().map(|path| changes.named(absolute(path)?)).collect::<Result<Vec<_>, Error>>()?;
         drop(changes);
         if verb != Verb::Rollback && session.header.waits().is_some() && !session.header.is_all_in() {
-            let (id, recant) = (session.id(), recant());
-            let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
+            let id = session.id();
+            let [confirm, rollback] = ["confirm", "rollback"].map(|verb| command(format_args!("{verb} {id}")));
+            let remedy = confirm + " lets it stay, " + rollback + " takes it back";
             return Err(Error::refused(format!("session {id} waits to be confirmed")).with_remedy(remedy));
         }
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);

@@ -1,7 +1,8 @@
 //! The causes that keep a run from being set up: told from the call that failed and the switches of this machine, each with one remedy.
 
 use super::switches::{Engine, OLDEST, apparmor, is_filtered, kernel, number, outside};
-use crate::error::recant;
+use crate::error::{command, recant};
+use crate::remedy::{Command, Remedy, shell, words};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
@@ -152,37 +153,38 @@ impl Cause {
     }
 
     /// The one switch to set, as a command where there is one.
-    pub fn remedy(&self) -> String {
+    pub fn remedy(&self) -> Remedy {
         match self {
-            Self::NoneAllowed(limit) => as_root(&format!("sysctl {limit}=10000")),
+            Self::NoneAllowed(limit) => as_root(&format!("sysctl {limit}=10000")).into(),
             Self::LimitReached => {
                 "raise user.max_user_namespaces, or that of mnt, pid, ipc or net, also outside of a container".into()
             }
-            Self::NotForUsers => as_root("sysctl kernel.unprivileged_userns_clone=1"),
+            Self::NotForUsers => as_root("sysctl kernel.unprivileged_userns_clone=1").into(),
             Self::Restricted => {
-                format!("{} doctor --apparmor | sudo tee {PROFILE} && sudo apparmor_parser -r {PROFILE}", recant())
+                // A shell goes on after `&&`, in the next line too.
+                command(format_args!("doctor --apparmor | sudo tee {PROFILE} &&"))
+                    + " "
+                    + shell(format_args!("sudo apparmor_parser -r {PROFILE}"))
             }
             Self::Confined(_) => without("apparmor=unconfined"),
             Self::Filtered(_) => without("seccomp=unconfined"),
             Self::Guarded => as_root("dmesg | tail") + " names the rule",
-            Self::Unmapped => "enter the namespace with an id: unshare --map-current-user".into(),
+            Self::Unmapped => "enter the namespace with an id: " + shell("unshare --map-current-user"),
             Self::Chroot => "start recant outside of the chroot".into(),
             Self::NoAdmin => "give it CAP_SYS_ADMIN, or start it as another user".into(),
-            Self::NoUserNamespaces => format!("sudo {} run -- COMMAND", recant()),
-            Self::NoOverlays => as_root("modprobe overlay"),
-            Self::OldKernel => format!("boot Linux {}.{} or newer", OLDEST.0, OLDEST.1),
-            Self::NoUpper => {
-                format!("export RECANT_STORE=DIR, on a disk or a tmpfs; {} doctor finds one", recant())
-            }
+            Self::NoUserNamespaces => shell(format_args!("sudo {} run -- COMMAND", recant())).into(),
+            Self::NoOverlays => as_root("modprobe overlay").into(),
+            Self::OldKernel => words(format_args!("boot Linux {}.{} or newer", OLDEST.0, OLDEST.1)),
+            Self::NoUpper => shell("export RECANT_STORE=DIR") + ", on a disk or a tmpfs; " + command("doctor") + " finds one",
             Self::NoLower => "start it from another directory".into(),
-            Self::NoLandlock if kernel().1 < LANDLOCK => format!("boot Linux {}.{} or newer", LANDLOCK.0, LANDLOCK.1),
+            Self::NoLandlock if kernel().1 < LANDLOCK => words(format_args!("boot Linux {}.{} or newer", LANDLOCK.0, LANDLOCK.1)),
             Self::NoLandlock => "boot a kernel built with CONFIG_SECURITY_LANDLOCK, with lsm=landlock,…".into(),
-            Self::LandlockOff => format!("boot the kernel with lsm={}", modules()),
+            Self::LandlockOff => words(format_args!("boot the kernel with lsm={}", modules())),
         }
     }
 
-    pub(super) fn advice(&self) -> String {
-        format!("{}: {}", self.why(), self.remedy())
+    pub(super) fn advice(&self) -> Remedy {
+        words(self.why()) + ": " + self.remedy()
     }
 }
 
@@ -209,18 +211,18 @@ fn is_restricted() -> bool {
 }
 
 /// A command that only root may give.
-fn as_root(command: &str) -> String {
-    if rustix::process::geteuid().is_root() { command.to_owned() } else { format!("sudo {command}") }
+fn as_root(command: &str) -> Command {
+    if rustix::process::geteuid().is_root() { shell(command) } else { shell(format_args!("sudo {command}")) }
 }
 
 /// The way out of a rule: the engine's option, or of a service its setting. AppArmor's profile of a container refuses what seccomp's lets
 /// pass, so both go where both are there.
-fn without(option: &str) -> String {
+fn without(option: &str) -> Remedy {
     let Some(engine) = Engine::here() else {
         return "start recant outside of what confines it; a systemd service: RestrictNamespaces=no".into();
     };
     let too = if option.starts_with("seccomp") && apparmor().is_some() { " --security-opt apparmor=unconfined" } else { "" };
-    format!("{} --security-opt {option}{too} …", engine.start())
+    shell(format_args!("{} --security-opt {option}{too} …", engine.start())).into()
 }
 
 /// The security modules to start the kernel with: those of now, and Landlock before them.

@@ -70,13 +70,14 @@ pub fn choose(
 /// It is not so, with the remedy.
 pub fn may_choose(session: &Session) -> Result<(), Error> {
     let (header, tail) = (&session.header, session.id().tail());
-    let paths = || command(format_args!("commit {tail} PATH commits the paths that you name alone"));
-    let [rollback, discard] = ["rollback", "discard"].map(|verb| command(format_args!("{verb} {tail}")));
+    let paths = || command(format_args!("commit {tail} PATH")) + " commits the paths that you name alone";
     let (why, remedy) = match header.status() {
         Status::Discarded => header.why_discarded(),
-        Status::Running => ("a command is running in it", Some("let that end first".to_owned())),
-        Status::Committed => ("it is committed", Some(format!("{rollback} PATH takes a path back"))),
-        Status::RolledBack => ("it was committed, and is rolled back", Some(format!("{discard} drops all of it"))),
+        Status::Running => ("a command is running in it", Some("let that end first".into())),
+        Status::Committed => ("it is committed", Some(command(format_args!("rollback {tail} PATH")) + " takes a path back")),
+        Status::RolledBack => {
+            ("it was committed, and is rolled back", Some(command(format_args!("discard {tail}")) + " drops all of it"))
+        }
         Status::Pending if header.imported.is_some() => ("it was imported: it is committed as it came", Some(paths())),
         Status::Pending if session.run()?.is_some_and(|run| run.in_memory) => {
             ("its run lay in memory, as the store's file system can hold none", Some(paths()))

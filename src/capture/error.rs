@@ -5,8 +5,9 @@ use std::io;
 
 use super::cause::Cause;
 use super::command::Exit;
-use crate::error::{Error, Kind, Reason, reason, recant};
+use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
+use crate::remedy::{Remedy, shell, words};
 
 const NOT_STARTED: &str = "the command was not started; nothing was changed";
 
@@ -53,10 +54,11 @@ pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
 /// The mounted file or directory was deleted, so the mount can't be moved into an overlay. A deleted directory is empty; a file's content
 /// goes with the mount.
 pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
+    let umount = shell(format_args!("umount {path}"));
     let remedy = if is_dir {
-        format!("take the mount away, nothing can be in it: umount {path}")
+        "take the mount away, nothing can be in it: " + umount
     } else {
-        format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}")
+        words(format_args!("copy {path} elsewhere first, its content goes with the mount; then ")) + umount
     };
     let what = if is_dir { "directory" } else { "file" };
     no_capture(format!("cannot capture the tree around the mount {path}: the mounted {what} was deleted"))
@@ -67,7 +69,7 @@ pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
 /// The session holds a change that the command could not see; `over` is the mount point that has covered it since.
 pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
     let remedy = match over {
-        Some(point) => format!("umount {point}, or commit the session first"),
+        Some(point) => shell(format_args!("umount {point}")) + ", or commit the session first",
         None => "remove the cause, or commit the session first".into(),
     };
     no_capture(format!("cannot go on in the session: {path}: it holds a change there that the command could not see: {why}"))
@@ -76,7 +78,7 @@ pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Er
 }
 
 /// The working directory has an owner or group that a user namespace can't map: "user 12" or "group 34".
-pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: String) -> Error {
+pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: Remedy) -> Error {
     no_capture(format!("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change"))
         .with_path(path)
         .with_remedy(remedy)
@@ -85,7 +87,7 @@ pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: String) -> Error {
 /// The program is sudo, su or doas, run by an ordinary user: it gains nothing inside.
 pub(super) fn gains_rights(program: impl Display) -> Error {
     no_capture(format!("cannot run {program} in a capture of an ordinary user: it can gain no rights there"))
-        .with_remedy("put it the other way round: sudo recant run -- …")
+        .with_remedy("put it the other way round: " + shell("sudo recant run -- …"))
 }
 
 /// One of the descriptors 0 to 2 is a directory: a way around the capture.
@@ -128,7 +130,8 @@ pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why:
     let remedy = match lost {
         true => "put the store on another file system: --store DIR".into(),
         false => {
-            format!("{recant} diff {id} tries again, once the cause is gone; {recant} discard {id} drops it", recant = recant())
+            let [diff, discard] = ["diff", "discard"].map(|verb| command(format_args!("{verb} {id}")));
+            diff + " tries again, once the cause is gone; " + discard + " drops it"
         }
     };
     // The kind of a set-up that failed is not this error's; others are kept: a session that can't be read is damaged, say.

@@ -17,7 +17,8 @@ use super::layout::Route;
 use super::messages::{Word, say};
 use super::sys;
 use crate::capture::cause::acts;
-use crate::error::{At, IoError, reason, recant};
+use crate::error::{At, IoError, command, reason};
+use crate::remedy::{Remedy, shell};
 
 /// The program that maps further groups: newgidmap(1), of the package uidmap.
 const NEWGIDMAP: &str = "newgidmap";
@@ -198,13 +199,12 @@ pub(super) struct Further {
 }
 
 /// The alternative that works where a capture does not.
-const IN_PLACE: &str = "recant run --in DIR changes files for real, between two snapshots";
-
 /// The remedy where a run cannot change what belongs to another user, or to the group `gid` of this user's own files.
-pub(super) fn remedy(gid: Option<u32>) -> String {
+pub(super) fn remedy(gid: Option<u32>) -> Remedy {
+    let in_place = shell("recant run --in DIR") + " changes files for real, between two snapshots";
     match gid.filter(|gid| is_in(*gid)) {
-        Some(_) => format!("{recant} doctor says how a run can map that group of yours; or: {IN_PLACE}", recant = recant()),
-        None => IN_PLACE.to_owned(),
+        Some(_) => command("doctor") + " says how a run can map that group of yours; or: " + in_place,
+        None => in_place,
     }
 }
 

@@ -462,7 +462,7 @@ fn exec_error(argv: &[OsString], errno: i32) -> Error {
         _ if hides || matches!(errno, libc::ENOENT | libc::ENOTDIR) => {
             let is_line = argv.len() == 1 && name.as_bytes().contains(&b' ');
             let held = || error::command(format_args!("run -- sh -c {}", error::shell_word(name.as_bytes())));
-            not_found(&program).with_remedy_if(is_line.then(|| format!("for a shell line: {}", held())))
+            not_found(&program).with_remedy_if(is_line.then(|| "for a shell line: " + held()))
         }
         _ => not_executable(&program, &io::Error::from_raw_os_error(errno)),
     }

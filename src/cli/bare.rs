@@ -132,7 +132,7 @@ fn row(call: &Call, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
         left: header.left.len(),
         counts: header.counts,
         command: now.command.clone(),
-        next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
+        next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}")).into()).collect(),
         verbs,
     }))
 }
@@ -196,7 +196,7 @@ fn begin(call: &Call) {
 fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unconfirmed: &[Waiting], elsewhere: usize) {
     let out = &call.out;
     let mut lines: Vec<[String; 3]> = Vec::new();
-    let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words)]);
+    let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words).into()]);
     for id in interrupted.runs.iter().take(MOST_URGENT) {
         line("interrupted", format!("{}  a command on the real tree was cut off", id.tail()), &format!("recover {}", id.tail()));
     }

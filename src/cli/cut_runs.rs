@@ -57,7 +57,7 @@ impl CutRun {
             Outcome::Unchanged => format!("{what} was cut off; nothing there has changed since it began"),
             Outcome::GivenUp(way) => format!("{what} is given up: what it has changed stays, in no session{way}"),
             Outcome::Failed(problem) => {
-                let remedy = problem.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+                let remedy = problem.advice().map_or(String::new(), |remedy| format!("\n{remedy}"));
                 format!("{what} was cut off; no session can be made of what it changed: {}{remedy}", problem.message())
             }
         }
@@ -141,7 +141,7 @@ pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) ->
     if args.undo || args.give_up_unmounted {
         let problem = Error::usage(format!("{} was cut off: there is nothing to decide", what(store, id)));
         let (recover, rollback) = (command(format_args!("recover {id}")), command(format_args!("rollback {id}")));
-        return Err(problem.with_remedy(format!("{recover} makes the session of what it changed, {rollback} takes that back")));
+        return Err(problem.with_remedy(recover + " makes the session of what it changed, " + rollback + " takes that back"));
     }
     Ok(recover(call, store, id, args.finish))
 }
@@ -165,11 +165,14 @@ fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun>
 /// Adds what can be done if the session cannot be made.
 fn with_way_out(problem: Error, id: &Id) -> Error {
     let [again, end] = ["", " --finish"].map(|how| command(format_args!("recover {id}{how}")));
-    let ends = format!("{end} ends it without a session");
+    let ways = again + " tries again, " + end + " ends it without a session";
     // The remedy for a damaged snapshot would drop the one that is needed here.
-    let own = problem.remedy().filter(|_| problem.kind() != Kind::Damaged);
-    let own = own.map(|own| format!("{own}; ")).unwrap_or_default();
-    problem.with_remedy(format!("{own}{again} tries again, {ends}"))
+    let own = problem.advice().filter(|_| problem.kind() != Kind::Damaged);
+    let remedy = match own.cloned() {
+        Some(own) => own + "; " + ways,
+        None => ways,
+    };
+    problem.with_remedy(remedy)
 }
 
 fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Error> {
@@ -194,7 +197,7 @@ fn given_up(call: &Call, store: &Store, held: Held) -> Outcome {
     let directories = record.map(|record| record.directories).unwrap_or_default();
     let there = directories.iter().filter(|of| watched(store, of).is_ok());
     let ways = there.map(|of| command(format_args!("snapshot restore {} --with-vcs --dir {}", of.before, of.directory)));
-    let ways: Vec<String> = ways.collect();
+    let ways: Vec<String> = ways.map(Into::into).collect();
     end(call, store, held);
     Outcome::GivenUp(if ways.is_empty() { String::new() } else { format!("\n{} goes back to before it", ways.join("; ")) })
 }

@@ -15,6 +15,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::text::coverage;
 use crate::face::{args, figures};
+use crate::remedy::Remedy;
 use crate::session::run::Coverage;
 use ways::{Verdict, Way};
 
@@ -46,7 +47,7 @@ struct Works<'a> {
     #[serde(rename = "as")]
     who: &'static str,
     why: Option<&'a str>,
-    remedy: Option<&'a str>,
+    remedy: Option<&'a Remedy>,
 }
 
 /// Facts about `run --in`, which needs no namespaces.
@@ -54,7 +55,7 @@ struct Works<'a> {
 struct WorksIn<'a> {
     works: bool,
     why: Option<&'a str>,
-    remedy: Option<&'a str>,
+    remedy: Option<&'a Remedy>,
 }
 
 #[derive(Serialize)]
@@ -129,12 +130,12 @@ impl Found {
                 works: problem.is_none(),
                 who: if self.here.is_whole_root { "root" } else { "user" },
                 why: problem.map(Error::message),
-                remedy: problem.and_then(Error::remedy),
+                remedy: problem.and_then(Error::advice),
             },
             run_in: WorksIn {
                 works: in_place.is_none(),
                 why: in_place.map(Error::message),
-                remedy: in_place.and_then(Error::remedy),
+                remedy: in_place.and_then(Error::advice),
             },
             findings: rows.collect(),
             coverage: &self.tried.coverage,
@@ -164,7 +165,7 @@ impl Found {
     fn is_of_note(&self, finding: &Finding) -> bool {
         // Of a user's, the command comes behind `sudo`.
         let remedy = finding.remedy.as_deref().unwrap_or_default();
-        let is_told = |way: &Way| way.remedy.as_ref().is_some_and(|told| told.contains(remedy));
+        let is_told = |way: &Way| way.remedy.as_ref().is_some_and(|told| told.to_string().contains(remedy));
         !finding.good && ![probe::LINUX, probe::APPARMOR].contains(&finding.name) && !self.ways.iter().any(is_told)
     }
 
@@ -195,7 +196,7 @@ fn print_way(call: &Call, Way { way, verdict, why, remedy }: &Way) {
     };
     call.out.line(figures::filled_after(way, &call.out.sentence(&said), INDENT));
     if let Some(remedy) = remedy {
-        call.out.line(format_args!("{:INDENT$}{}", "", figures::remedy_after(remedy, INDENT)));
+        call.out.line(format_args!("{:INDENT$}{}", "", figures::filled_remedy(remedy, INDENT)));
     }
 }
 

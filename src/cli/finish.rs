@@ -1,6 +1,6 @@
 //! The end of a call: what was printed is written out, and an error is reported.
 
-use crate::error::{Error, Kind, recant};
+use crate::error::{Error, Kind, command};
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::verb::table::Effect;
@@ -18,8 +18,8 @@ pub fn finish(out: &Out, ended: Result<Ended, Error>, effect: Effect) -> Ended {
                 Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),
                 _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
             };
-            let remedy = Some(format!("{recant} status and {recant} show ID tell how things stand", recant = recant()));
-            Err(unprinted.with_kind(kind).with_state(done).with_remedy_if(remedy))
+            let remedy = command("status") + " and " + command("show ID") + " tell how things stand";
+            Err(unprinted.with_kind(kind).with_state(done).with_remedy(remedy))
         }
     };
     ended.unwrap_or_else(|problem| {

@@ -25,7 +25,7 @@ pub fn refuse_outside(call: &Call, key: &str, commits: bool) -> Result<(), Error
     let id = &inside.session;
     let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
     let tail = id.rsplit('-').next().unwrap_or(id);
-    let remedy = format!("the person outside does that: {}", command(format_args!("review {tail}")));
+    let remedy = "the person outside does that: " + command(format_args!("review {tail}"));
     Err(Error::refused(message).with_remedy(remedy))
 }
 

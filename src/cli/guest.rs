@@ -22,6 +22,7 @@ use crate::face::place::{absolute, cwd, whole};
 use crate::face::text::acts;
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
+use crate::remedy::words;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
@@ -100,9 +101,9 @@ impl Guest {
             (Some(row), more) => format!("; real: {} and {more} more", names.show(&row.path)),
         };
         let tail = session.id().tail();
-        call.out.note(figures::filled_remedy(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
+        call.out.note(figures::filled(&format!("{} is held in session {tail}{named}{real}", self.agent.name())));
         let look = command(format_args!("review {}", session.header.name.as_deref().unwrap_or(tail)));
-        call.out.note(figures::filled_remedy(&format!("what you save here meanwhile is a conflict; watch it by {look}")));
+        call.out.note(figures::filled_remedy(&("what you save here meanwhile is a conflict; watch it by " + look), 8));
     }
 
     fn why(&self) -> String {
@@ -137,14 +138,13 @@ impl Guest {
                         Ok(Some((part, Ended::Done))) => {
                             let files = figures::count(count as u64, "file");
                             let back = command(format_args!("rollback {}", part.tail()));
-                            call.out.note(figures::filled_remedy(&format!(
-                                "{files} that {own} keeps about itself committed; {back}"
-                            )));
+                            let line = words(format_args!("{files} that {own} keeps about itself committed; ")) + back;
+                            call.out.note(figures::filled_remedy(&line, 8));
                         }
                         Ok(Some((part, _))) => {
                             let look = command(format_args!("show {}", part.tail()));
-                            call.out
-                                .note(figures::filled_remedy(&format!("some of what {own} keeps about itself is held: {look}")));
+                            let line = words(format_args!("some of what {own} keeps about itself is held: ")) + look;
+                            call.out.note(figures::filled_remedy(&line, 8));
                         }
                         Ok(None) => {}
                         Err(problem) => kept(&problem),

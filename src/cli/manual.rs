@@ -11,6 +11,7 @@ use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::fs::dir::Dir;
+use crate::remedy::shell;
 
 /// Prints one manual page as roff, or writes all of them.
 pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Error> {
@@ -23,8 +24,10 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Error> {
     // Split as page names are: snapshot-restore, recant-snapshot-restore.
     let words = args.verb.iter().flat_map(|word| word.split('-')).enumerate();
     for (_, verb) in words.filter(|(i, word)| *i > 0 || *word != "recant") {
-        let unknown =
-            || Error::usage(format!("there is no verb {:?}", args.verb.join(" "))).with_remedy("recant --help shows the verbs");
+        let unknown = || {
+            Error::usage(format!("there is no verb {:?}", args.verb.join(" ")))
+                .with_remedy(shell("recant --help") + " shows the verbs")
+        };
         command = command.find_subcommand(verb).filter(|verb| !verb.is_hide_set()).ok_or_else(unknown)?;
     }
     call.out.bytes(&page(command).context("cannot make the manual page")?);

@@ -69,7 +69,7 @@ fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
         _ => &[],
     };
     set_call(call_options(args));
-    tips.iter().map(command).collect()
+    tips.iter().map(|tip| command(tip).into()).collect()
 }
 
 /// The options without which a tip would be of another machine or store: `-H web1 --store DIR`.

@@ -46,11 +46,8 @@ impl Write for Pipe<'_> {
 
 pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
     if io::stdout().is_terminal() {
-        return Err(Error::refused("an export is no text for a terminal").with_remedy(format!(
-            "{recant} session export {} > FILE",
-            Shown(args.id.as_bytes()),
-            recant = recant()
-        )));
+        return Err(Error::refused("an export is no text for a terminal")
+            .with_remedy(command(format_args!("session export {} > FILE", Shown(args.id.as_bytes())))));
     }
     let (store, session) = call.locked(&args.id, Want::Look)?;
     let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
@@ -71,8 +68,7 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
 /// Makes a session of a stream in the store, and reports what would stop its commit here.
 pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
     if io::stdin().is_terminal() {
-        return Err(Error::refused("standard input is a terminal, and no export")
-            .with_remedy(format!("{recant} session import < FILE", recant = recant())));
+        return Err(Error::refused("standard input is a terminal, and no export").with_remedy(command("session import < FILE")));
     }
     let mapping = mapping(&args.map)?;
     let variable = guard::limited(call);
@@ -96,7 +92,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
 fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived, variable: Option<&str>) -> Result<Ended, Error> {
     let locked = match arrived {
         Arrived::Refused => {
-            let refused = crate::verb::error::refused(variable.unwrap_or_default(), &command("session import < FILE"));
+            let refused = crate::verb::error::refused(variable.unwrap_or_default(), command("session import < FILE"));
             let message = format!("the stream's session is committed: {}", refused.message());
             return Err(refused.with_message(message));
         }

@@ -8,6 +8,7 @@ use super::table::{only_tells, row};
 use crate::error::{Error, shell_word};
 use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use crate::face::call::Call;
+use crate::remedy::shell;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::verb::error::refused;
@@ -24,7 +25,7 @@ pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> 
     let session =
         session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, exactly(call, &which::meant(call, key, want)?, want))));
     let words = asking(verb, words, elsewhere, call);
-    Err(refused(variable, &typed(words, session)))
+    Err(refused(variable, shell(typed(words, session))))
 }
 
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change

@@ -14,6 +14,7 @@ use crate::face::text::heads::heads;
 use crate::face::text::list::say_damaged;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
+use crate::remedy::shell;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
@@ -347,8 +348,8 @@ impl<'a> Pruning<'a> {
             return Ok(());
         }
         let problem = Error::refused("which sessions? give an age, a number to keep, a size, or ids");
-        let how =
-            "recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
+        let how = shell("recant prune --sessions --older-than 30d")
+            + ", --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
         Err(problem.with_kind(Kind::Usage).with_remedy(how))
     }
 
@@ -418,7 +419,7 @@ impl<'a> Pruning<'a> {
             let whole = command(format_args!("prune {} --dry-run", target.option));
             let (count, bytes) = (figures::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
             let what = format!("{count}, {}", figures::bytes(bytes));
-            call.need_asking(&format!("prune drops {what}"), &whole)?;
+            call.need_asking(&format!("prune drops {what}"), whole.clone())?;
             let shown: Vec<&Header> = chosen.iter().collect();
             heads(&call.out, &shown, call.out.limit(), &whole).into_iter().for_each(|line| call.out.say(line));
             let redo = match (chosen.iter().filter(|header| prune::is_needed(header)).count(), target.what) {

@@ -125,7 +125,7 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Error> {
 /// Asks. Without a terminal `-y` is needed: who did not look has not agreed by having settings.
 fn ask(call: &Call, plan: &Plan) -> Result<(), Error> {
     let what = format!("{}, {}", plan.counts(), figures::bytes(plan.bytes()));
-    call.need_asking(&format!("prune drops {what}"), &command("prune --dry-run -v"))?;
+    call.need_asking(&format!("prune drops {what}"), command("prune --dry-run -v"))?;
     call.confirm(&format!("Prune {what}?"))
 }
 

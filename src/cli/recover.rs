@@ -15,6 +15,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::text::recovered::{line, say_strays};
 use crate::face::text::said;
+use crate::remedy::Remedy;
 use crate::session::id::Id;
 use crate::verb::collect::{self, TakenIn};
 use crate::verb::want::Want;
@@ -31,7 +32,7 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
+    remedy: Option<Remedy>,
 }
 
 #[derive(Serialize)]
@@ -130,8 +131,7 @@ fn row_of_held((id, held): &TakenIn) -> Row<'_> {
         Ok(collected) if collected.lost.is_some() => row.notes = vec![said::collected(collected)].into(),
         Ok(_) => {}
         Err(problem) => {
-            (row.result, row.why, row.remedy) =
-                ("failed", Some(problem.message().to_owned()), problem.remedy().map(str::to_owned));
+            (row.result, row.why, row.remedy) = ("failed", Some(problem.message().to_owned()), problem.advice().cloned());
         }
     }
     row
@@ -141,7 +141,7 @@ fn line_of_held((id, held): &TakenIn) -> String {
     match held {
         Ok(collected) => said::collected(collected),
         Err(problem) => {
-            let remedy = problem.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            let remedy = problem.advice().map_or(String::new(), |remedy| format!("\n{remedy}"));
             format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message())
         }
     }
@@ -151,7 +151,7 @@ fn row_of_run(run: &CutRun) -> Row<'_> {
     let left = run.left().iter().map(|(path, why)| LeftRow { path, why }).collect();
     let (result, problem) = (run.result(), run.problem());
     let (why, remedy) =
-        (problem.map(|problem| problem.message().to_owned()), problem.and_then(|problem| problem.remedy().map(str::to_owned)));
+        (problem.map(|problem| problem.message().to_owned()), problem.and_then(|problem| problem.advice().cloned()));
     Row { session: &run.id, verb: Some("run"), result, left, notes: Cow::default(), why, remedy }
 }
 
@@ -180,7 +180,7 @@ fn row(one: &Recovered) -> Row<'_> {
             "left"
         }
         Outcome::Failed(error) => {
-            (row.why, row.remedy) = (Some(error.to_string()), error.remedy().map(Into::into));
+            (row.why, row.remedy) = (Some(error.to_string()), error.advice().cloned());
             "failed"
         }
     };

@@ -27,6 +27,7 @@ use crate::face::{args, figures, place};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use crate::remedy::Remedy;
 use crate::session::by::By;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::Origin;
@@ -591,9 +592,9 @@ fn end(
         }
     } else {
         if guest.is_some() {
-            say_held(&note, held, &id, exit, ways_after_agent(&id));
+            say_held(&note, held, &id, exit, &ways_after_agent(&id));
         } else if fresh {
-            say_held(&note, held, &id, exit, ways(&id))
+            say_held(&note, held, &id, exit, &ways(&id))
         } else {
             say_news(&note, held, &id, exit)
         }
@@ -640,12 +641,12 @@ fn document(call: &Call, held: &Held, args: &args::Run, session: Option<&Id>, re
 
 /// The error of the commit after a run, with the ways to go on.
 fn still_held(problem: Error, id: &Id) -> Error {
-    let remedy = || format!("what it changed is held: {}", ways(id));
-    if problem.remedy().is_some() { problem } else { problem.with_remedy(remedy()) }
+    let remedy = || "what it changed is held: " + ways(id);
+    if problem.advice().is_some() { problem } else { problem.with_remedy(remedy()) }
 }
 
 /// Says that the changes are held, and what to do next, in lines of at most 80 characters.
-fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: String) {
+fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: &Remedy) {
     let (count, sorts) = (figures::count(held.changes, "change"), sorts(held));
     let place = format!("held in session {}{}", id.tail(), exited(exit));
     if count.len() + sorts.len() + place.len() <= 68 {
@@ -654,7 +655,7 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8, ways: String
         note(format!("{count} {place}"));
         note(sorts);
     }
-    note(ways);
+    note(ways.to_string());
 }
 
 /// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
@@ -666,13 +667,18 @@ fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
 }
 
 /// The commands that may come next after a run.
-fn ways(id: &Id) -> String {
-    ["diff", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
+fn ways(id: &Id) -> Remedy {
+    side_by_side(["diff", "commit", "discard"], id)
 }
 
 /// The commands that may come next after an agent: first a look.
-fn ways_after_agent(id: &Id) -> String {
-    ["review", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
+fn ways_after_agent(id: &Id) -> Remedy {
+    side_by_side(["review", "commit", "discard"], id)
+}
+
+fn side_by_side(verbs: [&str; 3], id: &Id) -> Remedy {
+    let [first, second, third] = verbs.map(|verb| command(format_args!("{verb} {}", id.tail())));
+    first + "    " + second + "    " + third
 }
 
 /// The exit status as a shell has it.

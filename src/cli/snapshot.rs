@@ -20,6 +20,7 @@ use crate::face::place::{absolute, home, whole};
 use crate::face::text::list::{shown, who};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
+use crate::remedy::Command;
 use crate::session::by::By;
 use crate::session::id::check_name;
 use crate::session::running;
@@ -262,7 +263,7 @@ pub fn needed(call: &Call, directory: &AbsPath) -> Result<Vec<u64>, Error> {
 /// The error that a snapshot is still needed.
 pub fn is_needed(directory: &AbsPath, n: u64) -> Error {
     let why = format!("{directory}: the session of a command on the real tree is to be made from snapshot {n}");
-    let remedy = format!("let the command end first; of one that was cut off {} makes it", command("recover"));
+    let remedy = "let the command end first; of one that was cut off " + command("recover") + " makes it";
     Error::refused(why).with_path(directory).with_remedy(remedy)
 }
 
@@ -473,7 +474,7 @@ fn list_directories(call: &Call) -> Result<Ended, Error> {
 
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Error> {
     let (_, series) = series(call, args.dir.as_deref())?;
-    let n = of_key(&series, &args.key, &format!("{recant} snapshot show last -v{}", dir(&series.directory), recant = recant()))?;
+    let n = of_key(&series, &args.key, command(format_args!("snapshot show last -v{}", dir(&series.directory))))?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
     let full = |path: &AbsPath| crate::snapshot::whole(&series.directory, path);
@@ -617,11 +618,11 @@ pub fn found_by(
 }
 
 /// The number of the snapshot that `key` means. If `key` is a path, the remedy suggests `so`.
-pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Error> {
+pub fn of_key(series: &Series, key: &str, so: Command) -> Result<u64, Error> {
     let is_path = || key.contains('/') || Path::new(key).symlink_metadata().is_ok();
     series.find(key).map_err(|error| match error {
         error if error.is_unknown() && is_path() => {
-            error.with_remedy(format!("a number, a label or 'last' comes first; for the path: {so}"))
+            error.with_remedy("a number, a label or 'last' comes first; for the path: " + so)
         }
         error => error,
     })

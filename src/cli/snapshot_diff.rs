@@ -10,7 +10,7 @@ use crate::diff::html::page::About;
 use crate::diff::patch::{Form, counts};
 use crate::diff::view::{TEXT_LIMIT, View};
 use crate::engine::report::Left;
-use crate::error::{At as _, Error, command, recant};
+use crate::error::{At as _, Error, command};
 use crate::face::args::SnapshotDiff;
 use crate::face::call::Call;
 use crate::face::directory::dir;
@@ -57,9 +57,7 @@ pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Error> {
 pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
-    let meant = |key: &str| {
-        of_key(&series, key, &format!("{recant} snapshot diff last{} -- {key}", dir(&series.directory), recant = recant()))
-    };
+    let meant = |key: &str| of_key(&series, key, command(format_args!("snapshot diff last{} -- {key}", dir(&series.directory))));
     let n = meant(&args.key)?;
     let m = args.other.as_deref().map(meant).transpose()?;
     let paths = inner(&series.directory, &args.paths)?;
@@ -85,7 +83,7 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
             let path = whole(&series.directory, path)?;
             let problem = Error::refused(format!("{path}: neither the snapshot nor the directory has it")).with_path(&path);
             let dir = dir(&series.directory);
-            Err(problem.with_remedy(format!("{recant} snapshot show N -v{dir} lists what is in a snapshot", recant = recant())))
+            Err(problem.with_remedy(command(format_args!("snapshot show N -v{dir}")) + " lists what is in a snapshot"))
         }
     }
 }
@@ -173,7 +171,7 @@ fn again(args: &SnapshotDiff, series: &Series, n: u64, m: Option<u64>, options: 
     let space = if args.much.form.ignore_space { " -w" } else { "" };
     let paths: String = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect();
     let paths = if paths.is_empty() { paths } else { format!(" --{paths}") };
-    command(format_args!("snapshot diff {n}{between}{}{space}{options}{paths}", dir(&series.directory)))
+    command(format_args!("snapshot diff {n}{between}{}{space}{options}{paths}", dir(&series.directory))).into()
 }
 
 /// The change from the snapshot to what is there now: the reverse of a restore.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{asked, snapshot};
 use crate::config::From;
-use crate::error::{Error, Kind, recant};
+use crate::error::{Error, Kind, command};
 use crate::face::args::Prune;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
@@ -77,7 +77,7 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Error> {
 fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Error> {
     if args.of.is_empty() {
         let problem = Error::usage("--all drops every snapshot of a directory, which is to be named");
-        return Err(problem.with_remedy(format!("{recant} prune --snapshots --all DIR", recant = recant())));
+        return Err(problem.with_remedy(command("prune --snapshots --all DIR")));
     }
     let (directory, series) = snapshot::found_by(call, directory(args)?, Series::unread)?;
     let none = || error::none(&directory);

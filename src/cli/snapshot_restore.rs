@@ -9,7 +9,7 @@ use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use crate::engine::Effect;
 use crate::engine::report::{Left, Report};
-use crate::error::{Error, Kind, command, recant, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::SnapshotRestore;
 use crate::face::call::Call;
 use crate::face::directory::dir;
@@ -89,11 +89,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Error> {
 
 /// Compares the snapshot that is asked for with the tree: its number, the paths that were named, and the differences.
 fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u64, Vec<AbsPath>, Compared), Error> {
-    let n = of_key(
-        series,
-        &args.key,
-        &format!("{recant} snapshot restore last {}{}", args.key, dir(&series.directory), recant = recant()),
-    )?;
+    let n = of_key(series, &args.key, command(format_args!("snapshot restore last {}{}", args.key, dir(&series.directory))))?;
     let paths = inner(&series.directory, &args.paths)?;
     crate::fs::roots::open_many();
     let hashes = if args.safe { Hashes::All } else { Hashes::Small };

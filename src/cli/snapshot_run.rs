@@ -20,6 +20,7 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
+use crate::remedy::{shell, words};
 use crate::session::id::Id;
 use crate::session::run::{Arg, Ending};
 use crate::session::running::{self, Directory, Held, Wanted};
@@ -170,12 +171,12 @@ fn network(args: &Run) -> Network {
 
 /// Adds that the session can still be made, and that the snapshots have what was there before in any case.
 fn with_way_back(problem: Error, id: &Id, watched: &[Watched]) -> Error {
-    let ways = watched.iter().map(|one| {
-        format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.directory, recant = recant())
-    });
+    let restore =
+        |one: &Watched| command(format_args!("snapshot restore {} --with-vcs --dir {}", one.before, one.series.directory));
+    let tries = command(format_args!("recover {id}")) + " tries again; else";
+    let remedy = watched.iter().enumerate().fold(tries, |all, (i, one)| all + if i == 0 { " " } else { "; " } + restore(one));
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
-    let tries = command(format_args!("recover {id} tries again; else"));
-    problem.with_state(state).with_remedy(format!("{tries} {}", ways.collect::<Vec<_>>().join("; ")))
+    problem.with_state(state).with_remedy(remedy)
 }
 
 /// A `run --in` that is ready to start.
@@ -207,7 +208,7 @@ fn refuse_missing(passes: &[PathBuf]) -> Result<(), Error> {
     let Some(missing) = passes.iter().find(missing) else { return Ok(()) };
     let (path, word) = (missing.display(), shell_word(missing.as_os_str().as_bytes()));
     let problem = Error::refused(format!("--pass {path}: nothing is there that could be written to"));
-    let remedy = format!("make the directory first: mkdir -p {word}");
+    let remedy = "make the directory first: " + shell(format_args!("mkdir -p {word}"));
     Err(problem.with_path(path).with_remedy(remedy))
 }
 
@@ -287,7 +288,10 @@ fn with_limit(error: Error, limit: Option<u64>) -> Error {
     let problem = error;
     match limit.filter(|_| is_limit) {
         None => problem,
-        Some(limit) => problem.with_remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a directory further down", recant = recant())),
+        Some(limit) => {
+            let setting = words(format_args!("a higher limit is max_files under [snapshot] in the settings (now {limit}); "));
+            problem.with_remedy(setting + command("config") + " names the file; or name a directory further down")
+        }
     }
 }
 

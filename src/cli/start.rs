@@ -19,6 +19,7 @@ use crate::face::ended::Ended;
 use crate::face::near::Near;
 use crate::face::out::{Form, Out};
 use crate::face::place::{self, Place};
+use crate::remedy::shell;
 use crate::verb::table::Effect;
 
 /// Carries out the call of this process.
@@ -95,7 +96,11 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     let call = Call::new(config, place, out, (global.yes, can_ask, near.is_some()));
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
         let problem = Error::usage("recant mcp serves this machine alone");
-        return finish(&call.out, Err(problem.with_remedy("a client can start it there: ssh HOST recant mcp")), Effect::None);
+        return finish(
+            &call.out,
+            Err(problem.with_remedy("a client can start it there: " + shell("ssh HOST recant mcp"))),
+            Effect::None,
+        );
     }
     if let Err(problem) = persons::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effect::None);

@@ -15,7 +15,7 @@ pub fn refused(path: &str, why: impl Display) -> Error {
 /// The error of an unknown key; names the most similar known one.
 pub fn unknown_key(path: &str, key: &str, near: &str) -> Error {
     let error = refused(path, format_args!("unknown key {key:?}; the nearest known one is {near:?}"));
-    error.with_remedy(command("config shows the known keys once the file is mended"))
+    error.with_remedy(command("config") + " shows the known keys once the file is mended")
 }
 
 /// Our words for what is wanted, by serde's and toml's words for it.

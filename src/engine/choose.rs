@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use super::error::refused;
 use super::item::number;
 use super::job::Verb;
-use crate::error::{Against, At, Error, recant};
+use crate::error::{Against, At, Error, command};
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
@@ -24,22 +24,20 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let never = session.header.counts.changes > 0;
     let was_undone = session.header.reopened && never;
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
+    let commit = || command(format_args!("commit {id}"));
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => session.header.why_discarded(),
         (Status::Running, _) => ("its run has not ended", None),
         (Status::Pending, Verb::Redo) if session.header.is_as_undone() => return Ok(()),
-        (Status::Pending, Verb::Redo) if was_undone => (
-            "it went on since its commit was undone, so there is nothing to redo",
-            Some(format!("{recant} commit {id}", recant = recant())),
-        ),
-        (Status::Pending, Verb::Redo) if never => {
-            ("it was never committed, so there is nothing to redo", Some(format!("{recant} commit {id}", recant = recant())))
+        (Status::Pending, Verb::Redo) if was_undone => {
+            ("it went on since its commit was undone, so there is nothing to redo", Some(commit().into()))
         }
+        (Status::Pending, Verb::Redo) if never => ("it was never committed, so there is nothing to redo", Some(commit().into())),
         (Status::Pending, Verb::Rollback) if was_undone => {
-            ("its commit was undone, so there is nothing to roll back", Some(format!("{recant} show {id}", recant = recant())))
+            ("its commit was undone, so there is nothing to roll back", Some(command(format_args!("show {id}")).into()))
         }
         (Status::Pending, Verb::Rollback) if never => {
-            let remedy = format!("{recant} discard {id} drops what it holds", recant = recant());
+            let remedy = command(format_args!("discard {id}")) + " drops what it holds";
             ("it was never committed, so there is nothing to roll back", Some(remedy))
         }
         _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::job::Verb;
 use crate::checkpoint::manifest::Manifest;
-use crate::error::{Against, Error, Kind, Reason, recant};
+use crate::error::{Against, Error, Kind, Reason, command};
 use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
+use crate::remedy::{Remedy, words};
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -258,14 +259,15 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
 const NAMED: usize = 5;
 
 /// The commands to run first, if other sessions have put what conflicts.
-pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
-    let recant = recant();
+pub fn remedy(conflicts: &[Conflict]) -> Option<Remedy> {
+    let rollback = |id: &String| command(format_args!("rollback {id}"));
     let id = conflicts.iter().find_map(|c| c.by.as_ref())?;
     let later: BTreeSet<&(Time, String)> = conflicts.iter().filter(|c| c.by.is_some()).flat_map(|c| &c.later).collect();
     if later.len() < 2 {
-        return Some(format!("session {id} has to be rolled back first: {recant} rollback {id}"));
+        return Some(words(format_args!("session {id} has to be rolled back first: ")) + rollback(id));
     }
-    let calls: Vec<String> = later.iter().rev().take(NAMED).map(|(_, id)| format!("{recant} rollback {id}")).collect();
+    let calls =
+        later.iter().rev().take(NAMED).map(|(_, id)| Remedy::from(rollback(id))).reduce(|calls, call| calls + "; " + call)?;
     let more = if later.len() > NAMED { format!("; and {} more", later.len() - NAMED) } else { String::new() };
-    Some(format!("later sessions have to be rolled back first, the last first: {}{more}", calls.join("; ")))
+    Some("later sessions have to be rolled back first, the last first: " + calls + more)
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
 use crate::fs::path::AbsPath;
+use crate::remedy::{Command, Remedy, shell};
 
 /// The error for what cannot be done, seen before the first effect: paths and reasons.
 pub fn refused(rows: Vec<Against>) -> Error {
@@ -32,27 +33,27 @@ pub fn damaged(rows: Vec<Against>) -> Error {
 /// The error for a journal that can be neither undone nor settled now, or for work not known to be durable. `path` is the journal, or the
 /// cause.
 pub(super) fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {
-    let again = command("recover tries again once the cause is gone");
+    let again = command("recover") + " tries again once the cause is gone";
     Error::at(Kind::Stuck, path, why).with_state(state).with_remedy(again)
 }
 
 /// The command that lets a user into the first of his own directories on the way to `path` that is closed to him.
-pub(super) fn way_in(path: &AbsPath) -> Option<String> {
+pub(super) fn way_in(path: &AbsPath) -> Option<Command> {
     let me = rustix::process::geteuid().as_raw();
     let keeps_out = |dir: &&AbsPath| {
         let found = dir.as_path().symlink_metadata();
         found.is_ok_and(|found| found.is_dir() && found.uid() == me && found.mode() & 0o100 == 0)
     };
     let above: Vec<_> = std::iter::successors(Some(path.clone()), AbsPath::parent).collect();
-    above.iter().rev().find(keeps_out).map(|dir| format!("chmod u+rwx {}", shell_word(dir.as_bytes())))
+    above.iter().rev().find(keeps_out).map(|dir| shell(format_args!("chmod u+rwx {}", shell_word(dir.as_bytes()))))
 }
 
 /// The error for a journal of session `id` whose file system is not mounted. The journal stays in `store`.
 pub(super) fn unmounted(path: impl Display, why: impl Display, store: impl Display, id: impl Display) -> Error {
     let [again, give_up] = ["", " --give-up-unmounted"].map(|option| command(format_args!("recover {id}{option}")));
-    Error::at(Kind::Stuck, path, why)
-        .with_state(format!("its journal stays in {store}; nothing more is touched"))
-        .with_remedy(format!("mount it and {again} tries again; if it is gone for good, {give_up} ends the operation without it"))
+    Error::at(Kind::Stuck, path, why).with_state(format!("its journal stays in {store}; nothing more is touched")).with_remedy(
+        "mount it and " + again + " tries again; if it is gone for good, " + give_up + " ends the operation without it",
+    )
 }
 
 /// The error if nothing tells whether an interrupted operation was sealed: the user decides.
@@ -60,11 +61,11 @@ pub(super) fn undecided(path: impl Display, verb: &str, why: impl Display, id: i
     let [undo, finish] = ["undo", "finish"].map(|option| command(format_args!("recover {id} --{option}")));
     Error::at(Kind::Damaged, path, format_args!("cannot tell whether the interrupted {verb} was done: {why}"))
         .with_state("nothing was touched; other sessions go on")
-        .with_remedy(format!("{undo} takes back what was done; {finish} keeps it, if all was done"))
+        .with_remedy(undo + " takes back what was done; " + finish + " keeps it, if all was done")
 }
 
 /// The error if the user's decision cannot be carried out as things stand.
-pub(super) fn not_decided(path: impl Display, why: impl Display, remedy: impl Into<String>) -> Error {
+pub(super) fn not_decided(path: impl Display, why: impl Display, remedy: impl Into<Remedy>) -> Error {
     Error::at(Kind::Refused, path, why).with_reason(Reason::NotDecided).with_remedy(remedy)
 }
 

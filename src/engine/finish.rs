@@ -21,23 +21,24 @@ use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, DirectoryTime, Places, Spot, Step};
 use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
-use crate::error::{At, Error, Kind, recant, shell_word};
+use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
+use crate::remedy::Remedy;
 use crate::session::header::{self, Header};
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 
 /// The remedy for a path that was left, for messages. `is_in` tells which side its change is on.
-pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
+pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> Remedy {
     let (verb, what) =
         if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
     // Force does not move somebody's directory out of the way everywhere, nor what was put into one.
     let is_dir = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     let first = if is_dir { "once what is there is moved away, " } else { "" };
-    let path = shell_word(path.as_bytes());
-    format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps a copy of what it overwrites", recant = recant())
+    let forced = command(format_args!("{verb} {id} {} --force", shell_word(path.as_bytes())));
+    first + forced + " " + what + ", and keeps a copy of what it overwrites"
 }
 
 /// The rest of `stays` if no object has to stay: modes of directories that were opened for the work, and of new ones that are gone again.

@@ -5,9 +5,10 @@ use super::finish::how_to_go_on;
 use super::job::Verb;
 use super::recover::{self, Outcome, Recovered};
 use super::report::Left;
-use crate::error::{Error, Kind, Reason, recant};
+use crate::error::{Error, Kind, Reason, command};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
+use crate::remedy::Remedy;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
@@ -103,10 +104,10 @@ pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Error> {
     let (kind, why, remedy) = match recover::finding(store, id) {
         Ok(None) => return Ok(()),
         Ok(Some(_)) => (Kind::Stuck, "an interrupted operation of it is not recovered".to_owned(), None),
-        Err(error) => (error.kind(), error.to_string(), error.remedy().map(str::to_owned)),
+        Err(error) => (error.kind(), error.to_string(), error.advice().cloned()),
     };
-    let remedy = remedy.or_else(|| Some(format!("{recant} recover {id} tries again", recant = recant())));
-    Err(interrupted(id, kind, why).with_remedy_if(remedy))
+    let remedy = remedy.unwrap_or_else(|| command(format_args!("recover {id}")) + " tries again");
+    Err(interrupted(id, kind, why).with_remedy(remedy))
 }
 
 /// Refuses a verb on a session of which recovery has left something: it may no longer be what is wanted.
@@ -120,6 +121,6 @@ pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Error> {
 }
 
 /// Returns the command that goes on with what a recovery has left.
-pub fn way_on(one: &Recovered, left: &[Left]) -> Option<String> {
+pub fn way_on(one: &Recovered, left: &[Left]) -> Option<Remedy> {
     Some(how_to_go_on(one.verb?.inward(), one.id.tail(), &left.first()?.path))
 }

@@ -14,7 +14,7 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, Error, Reason, command, recant};
+use crate::error::{At, Error, Reason, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -195,7 +195,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
         Choice::Undo if settling_begun(fs, &dir, journal)? => Err(not_decided(
             dir.path().display(),
             "it was done and partly settled: recover cannot undo it",
-            format!("{recant} recover {} --finish", journal.head.session, recant = recant()),
+            command(format_args!("recover {} --finish", journal.head.session)),
         )),
         Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
@@ -203,7 +203,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
                 && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
             {
                 let why = "it was not done here, so not all of it can be kept";
-                let remedy = format!("{recant} recover {} --undo", journal.head.session, recant = recant());
+                let remedy = command(format_args!("recover {} --undo", journal.head.session));
                 return Err(not_decided(path, why, remedy));
             }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
@@ -311,10 +311,8 @@ fn go_on(
 ) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {
-        let (why, remedy) = (
-            "the interrupted operation was done and sealed",
-            format!("{recant} recover {id}, then the verb that goes back", recant = recant()),
-        );
+        let why = "the interrupted operation was done and sealed";
+        let remedy = command(format_args!("recover {id}")) + ", then the verb that goes back";
         return Err(not_decided(session.dir.path().display(), why, remedy));
     }
     // The rename of the header may not have been synced: written anew it is durable (I19).
@@ -351,7 +349,7 @@ fn stays(store: &Store, id: &Id, error: Error) -> Error {
     let stuck = stuck(path, error, "the journal stays; nothing more is touched");
     match at.as_ref().and_then(way_in) {
         None => stuck,
-        Some(chmod) => stuck.with_remedy(format!("{chmod}, then {}", command("recover tries again"))),
+        Some(chmod) => stuck.with_remedy(chmod + ", then " + command("recover") + " tries again"),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::face::text::said;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::remedy::Command;
 use crate::session::by::By;
 use crate::session::id::Id;
 use crate::session::opened::Session;
@@ -49,7 +50,7 @@ struct Process {
 
 impl Caller for Process {
     fn store_path(&self) -> Result<AbsPath, Error> {
-        self.place.resolve().map_err(|error| match error.remedy() {
+        self.place.resolve().map_err(|error| match error.advice() {
             None => error.with_remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
             Some(_) => error,
         })
@@ -110,12 +111,12 @@ impl Call {
 
     /// Refuses to drop what recant itself chose, unless a person can be asked or `-y` is given. `what`: which verb drops what. `shows`:
     /// the command that lists it.
-    pub fn need_asking(&self, what: &str, shows: &str) -> Result<(), Error> {
+    pub fn need_asking(&self, what: &str, shows: Command) -> Result<(), Error> {
         if self.yes || self.can_ask {
             return Ok(());
         }
         let problem = Error::new(Kind::Usage, format!("{what}, and there is no terminal to ask at"));
-        Err(problem.with_remedy(format!("{shows} shows it; -y goes on")))
+        Err(problem.with_remedy(shows + " shows it; -y goes on"))
     }
 
     /// Asks, if a person sits at a terminal and `-y` was not given. Without a terminal the verb alone is enough.

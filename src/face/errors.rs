@@ -5,9 +5,10 @@ use anstyle::{AnsiColor, Style};
 use super::figures::{filled, filled_remedy, grouped};
 use crate::diff::shown::{Names, cut};
 use crate::diff::visible;
-use crate::error::{Against, Error, recant};
+use crate::error::{Against, Error, command};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
+use crate::remedy::{Remedy, words};
 
 /// A reason why a file system cannot be written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Barrier {
 /// Adds the remedy for a barrier to an error that has none. For the store it says what the path alone would not tell: that it is the
 /// store's, and that another store can be named.
 pub fn barred(error: Error, store: &AbsPath) -> Error {
-    let Some(barrier) = Barrier::of(&error).filter(|_| error.remedy().is_none()) else { return error };
+    let Some(barrier) = Barrier::of(&error).filter(|_| error.advice().is_none()) else { return error };
     let path = error.path().and_then(|path| AbsPath::parse(path).ok());
     // A directory above the store, if the store could not be made.
     let is_its = |path: AbsPath| path.is_under(store) || store.is_under(&path) && !store.as_path().exists();
@@ -52,23 +53,28 @@ pub fn barred(error: Error, store: &AbsPath) -> Error {
     }
 }
 
-fn of_store(barrier: Barrier, store: &AbsPath) -> String {
+fn of_store(barrier: Barrier, store: &AbsPath) -> Remedy {
     const OTHER: &str = "or use another store: --store DIR, RECANT_STORE";
     match barrier {
         Barrier::Full => {
-            format!("make room where the store is, {store}: {recant} status tells what a prune frees; {OTHER}", recant = recant())
+            let room = words(format_args!("make room where the store is, {store}: "));
+            room + command("status") + " tells what a prune frees; " + OTHER
         }
-        Barrier::ReadOnly => format!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}"),
-        Barrier::NotYours => format!("the store, {store}, has to be yours to write to, {OTHER}"),
+        Barrier::ReadOnly => {
+            words(format_args!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}"))
+        }
+        Barrier::NotYours => words(format_args!("the store, {store}, has to be yours to write to, {OTHER}")),
         Barrier::Attribute => "use a store on the file system of the file: --store DIR, RECANT_STORE".into(),
     }
 }
 
-fn of_tree(barrier: Barrier, path: Option<&str>) -> Option<String> {
+fn of_tree(barrier: Barrier, path: Option<&str>) -> Option<Remedy> {
     let path = path?;
     match barrier {
-        Barrier::Full => Some(format!("make room on the file system of {path}, or raise the quota there, and try again")),
-        Barrier::ReadOnly => Some(format!("mount the file system of {path} for writing, and try again")),
+        Barrier::Full => {
+            Some(words(format_args!("make room on the file system of {path}, or raise the quota there, and try again")))
+        }
+        Barrier::ReadOnly => Some(words(format_args!("mount the file system of {path} for writing, and try again"))),
         // The message tells which right is missing.
         Barrier::NotYours | Barrier::Attribute => None,
     }
@@ -91,7 +97,7 @@ pub fn text(error: &Error, color: bool, names: &Names, most: usize, fill: bool) 
     }
     text.push_str(&format!("{style}recant:{style:#} {}", broken(one_line(error.message()))));
     let state = error.state().map(|state| broken(one_line(state)));
-    let remedy = error.remedy().map(one_line).map(|line| if fill { filled_remedy(&line) } else { line });
+    let remedy = error.advice().map(|remedy| if fill { filled_remedy(remedy, 8) } else { one_line(&remedy.to_string()) });
     for line in state.into_iter().chain(remedy) {
         text.push_str("\n        ");
         text.push_str(&line);

@@ -3,7 +3,9 @@
 use std::borrow::{Borrow, Cow};
 
 use crate::diff::shown::{columns, cut_off, shortened};
+use crate::diff::visible;
 use crate::fs::dir::Time;
+use crate::remedy::Remedy;
 
 /// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].
 pub fn bytes(bytes: u64) -> String {
@@ -104,41 +106,10 @@ pub fn filled_after(first: &str, text: &str, indent: usize) -> String {
     format!("{first:<indent$}{}", folded(text.split(' ').map(Cow::Borrowed), indent))
 }
 
-/// A remedy, broken as [`filled`] does, but never within a command, so that it can be copied. One that is a command stays on its line.
-pub fn filled_remedy(text: &str) -> String {
-    remedy_after(text, 8)
-}
-
-/// A remedy in lines that begin at `indent`, broken as [`filled_remedy`] does. A line of a shell that goes on after `&&` may be broken there.
-pub fn remedy_after(text: &str, indent: usize) -> String {
-    /// Words with which commands of remedies begin.
-    const COMMANDS: [&str; 9] = ["recant", "mkdir", "chmod", "chown", "sudo", "mount", "umount", "ssh", "export"];
-    let mut words: Vec<Cow<'_, str>> = Vec::new();
-    // The words that may still belong to the command: so many, or up to a stop. A quoted word may have blanks.
-    let (mut more, mut in_quotes) = (0, false);
-    for word in text.split(' ') {
-        let is_over = word.ends_with([';', ',', ':', ')']) || word == "&&";
-        match words.last_mut().filter(|_| more > 0 || in_quotes) {
-            Some(command) => {
-                command.to_mut().push(' ');
-                command.to_mut().push_str(word);
-                more -= usize::from(more > 0);
-                if word == "|" {
-                    more = 5;
-                }
-                in_quotes |= word.starts_with('\'');
-                in_quotes &= !word.trim_end_matches([';', ',', ':', ')']).ends_with('\'');
-            }
-            None => {
-                words.push(word.into());
-                more = if COMMANDS.contains(&word.trim_start_matches('(')) { 5 } else { 0 };
-            }
-        }
-        if is_over && !in_quotes {
-            more = 0;
-        }
-    }
-    folded(words.into_iter(), indent)
+/// A remedy in lines that begin at `indent`, broken as [`filled`] does, but never within a command, so that it can be copied.
+pub fn filled_remedy(remedy: &Remedy, indent: usize) -> String {
+    let parts = remedy.parts();
+    folded(parts.iter().map(|part| visible::message(part)), indent)
 }
 
 /// Joins words with blanks in lines of at most 80 columns, which all begin at `indent`.
@@ -199,6 +170,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remedy::shell;
 
     #[test]
     fn sizes_have_two_digits_and_a_binary_unit() {
@@ -250,30 +222,31 @@ mod tests {
 
     #[test]
     fn a_remedy_is_broken_but_never_within_its_commands() {
+        let apparmor = shell("recant doctor --apparmor | sudo tee /etc/apparmor.d/recant &&");
         for (remedy, want) in [
             (
-                "recant doctor --apparmor | sudo tee /etc/apparmor.d/recant && sudo apparmor_parser -r /etc/apparmor.d/recant",
+                apparmor + " " + shell("sudo apparmor_parser -r /etc/apparmor.d/recant"),
                 "recant doctor --apparmor | sudo tee /etc/apparmor.d/recant &&\n        sudo apparmor_parser -r /etc/apparmor.d/recant",
             ),
-            ("recant commit k3fa", "recant commit k3fa"),
+            (shell("recant commit k3fa").into(), "recant commit k3fa"),
             (
-                "recant diff kvth --conflicts shows both sides; --force goes on, and keeps a copy of what it overwrites",
+                shell("recant diff kvth --conflicts")
+                    + " shows both sides; --force goes on, and keeps a copy of what it overwrites",
                 "recant diff kvth --conflicts shows both sides; --force goes on, and\n        keeps a copy of what it overwrites",
             ),
             (
-                "use another store, one that is yours; if it is yours (your user ID changed): sudo chown -R 54321 /world/store",
-                "use another store, one that is yours; if it is yours (your user ID\n        changed): sudo chown -R 54321 /world/store",
-            ),
-            (
-                "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g', then --force does what can be done",
+                "move it back, wherever it may be by now; or "
+                    + shell("mkdir -p '/a b/c, d/e f/g'")
+                    + ", then --force does what can be done",
                 "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g',\n        then --force does what can be done",
             ),
             (
-                "a command that comes at the end of its line is never parted: recant rollback k3fa",
+                "a command that comes at the end of its line is never parted: " + shell("recant rollback k3fa"),
                 "a command that comes at the end of its line is never parted:\n        recant rollback k3fa",
             ),
+            ("it shows\nwhat is \x1b hidden".into(), "it shows what is ^[ hidden"),
         ] {
-            assert_eq!(filled_remedy(remedy), want);
+            assert_eq!(filled_remedy(&remedy, 8), want);
         }
     }
 

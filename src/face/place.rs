@@ -9,6 +9,7 @@ use crate::config::{Config, From};
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
+use crate::remedy::shell;
 use crate::session::change::Changes;
 use crate::verb::chosen::Whole;
 
@@ -48,7 +49,7 @@ impl Place {
         let path = &self.path;
         if path.as_os_str().is_empty() {
             return Err(Error::refused("no home directory is known, so there is no place for the store")
-                .with_remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
+                .with_remedy("set HOME, or name the store: " + shell("recant --store DIR …") + ", or RECANT_STORE=DIR"));
         }
         if path.is_relative() && self.from != From::Option("--store") {
             let variable = if self.from == From::Environment("RECANT_STORE") { "RECANT_STORE" } else { "HOME" };

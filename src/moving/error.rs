@@ -7,8 +7,7 @@ use crate::error::{Error, Kind, command};
 /// The input is no stream, or an incomplete one.
 pub fn broken(why: impl Display) -> Error {
     let again = command("session export ID > FILE");
-    Error::new(Kind::Refused, format!("the stream is damaged: {why}"))
-        .with_remedy(format!("export the session once more: {again}"))
+    Error::new(Kind::Refused, format!("the stream is damaged: {why}")).with_remedy("export the session once more: " + again)
 }
 
 pub fn other_version(found: &str) -> Error {
@@ -23,8 +22,8 @@ pub fn bad_path(path: impl Display, why: impl Display) -> Error {
 
 /// The stream's session is already here, in another state.
 pub fn here(id: impl Display) -> Error {
-    let [show, prune] = [format!("show {id} shows it"), format!("prune --sessions {id} drops it")].map(command);
-    Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(format!("{show}; {prune}"))
+    let [show, prune] = ["show", "prune --sessions"].map(|verb| command(format_args!("{verb} {id}")));
+    Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(show + " shows it; " + prune + " drops it")
 }
 
 pub fn damaged(path: impl Display, why: impl Display) -> Error {

@@ -9,11 +9,12 @@ use super::error::damaged;
 use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::conflict::{Conflict, MEANWHILE};
-use crate::error::{At, Error, recant};
+use crate::error::{At, Error, command};
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Sort, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
+use crate::remedy::Remedy;
 use crate::session::change::{Change, Changes};
 use crate::session::error::not_now;
 use crate::session::header;
@@ -88,27 +89,26 @@ fn held(session: &Session, changes: &Changes, sides: &[Side]) -> Result<HashMap<
 fn may_move(session: &Session, with: With) -> Result<(), Error> {
     let id = session.id();
     let kept = session.header.checkpoint == header::Checkpoint::Kept;
-    let (why, remedy) = match (session.header.status(), with) {
+    let (why, remedy): (_, Remedy) = match (session.header.status(), with) {
         (Status::Pending | Status::RolledBack, With::Changes) => return Ok(()),
         (Status::Committed, With::Checkpoint) if session.header.is_in_part() => {
-            ("a part of it is not on the tree", format!("{recant} commit {id}", recant = recant()))
+            ("a part of it is not on the tree", command(format_args!("commit {id}")).into())
         }
         (Status::Committed, With::Checkpoint) if kept => return Ok(()),
         (Status::Committed, With::Checkpoint) => {
-            ("its checkpoint was pruned", format!("{recant} show {id} shows what is left", recant = recant()))
+            ("its checkpoint was pruned", command(format_args!("show {id}")) + " shows what is left")
         }
         (Status::Pending | Status::RolledBack, With::Checkpoint) => (
             "nothing of it is on the tree, so there is no checkpoint",
-            format!("{recant} session export {id} > FILE", recant = recant()),
+            command(format_args!("session export {id} > FILE")).into(),
         ),
-        (Status::Committed, With::Changes) => (
-            "what is committed lies on the tree",
-            format!("{recant} rollback {id} brings it back into the session", recant = recant()),
-        ),
+        (Status::Committed, With::Changes) => {
+            ("what is committed lies on the tree", command(format_args!("rollback {id}")) + " brings it back into the session")
+        }
         (Status::Running, _) => ("its run has not ended", "let it end first".into()),
         (Status::Discarded, _) => {
             let (why, remedy) = session.header.why_discarded();
-            (why, remedy.unwrap_or_else(|| format!("{recant} list --all shows all sessions", recant = recant())))
+            (why, remedy.unwrap_or_else(|| command("list --all") + " shows all sessions"))
         }
     };
     Err(not_now(id, why).with_remedy(remedy))

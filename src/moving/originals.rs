@@ -6,7 +6,7 @@ use super::error::{bad_path, damaged};
 use super::stream::Object;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
-use crate::error::{Error, recant};
+use crate::error::{Error, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, DirectoryTime};
@@ -41,11 +41,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
         {
             let id = session.id();
             return Err(not_now(id, format!("{}: the kept directory is not empty, and cannot be exported", change.path))
-                .with_remedy(format!(
-                    "{recant} rollback {id} {} --force takes that back first",
-                    change.path,
-                    recant = recant()
-                )));
+                .with_remedy(command(format_args!("rollback {id} {} --force", change.path)) + " takes that back first"));
         }
         change.before.object = state;
         change.before.print = None;
@@ -56,7 +52,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             id,
             format!("{path}: what --force kept of it contradicts the other originals, so they cannot be exported"),
         )
-        .with_remedy(format!("{recant} rollback {id} {path} takes that back first", recant = recant())));
+        .with_remedy(command(format_args!("rollback {id} {path}")) + " takes that back first"));
     }
     let time = |time: manifest::DirectoryTime| DirectoryTime { path: time.path, before: time.old, after: time.committed };
     changes.directory_times = manifest.directory_times.into_values().map(time).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::protocol::PROTOCOL;
 use crate::error::{Error, Kind, Reason, reason};
+use crate::remedy::{Remedy, shell};
 
 /// Some words name no valid host.
 pub(super) fn no_host(words: &str, why: &str) -> Error {
@@ -32,7 +33,7 @@ fn unheard(host: &str, what: impl Display) -> Error {
 fn cut(host: &str, what: impl Display) -> Error {
     on(host, what)
         .with_state(format!("{host} finishes or undoes by itself what it had begun"))
-        .with_remedy(format!("recant -H {host} status tells what was done"))
+        .with_remedy(shell(format_args!("recant -H {host} status")) + " tells what was done")
 }
 
 /// ssh ended with this status before the far side had sent anything.
@@ -42,15 +43,18 @@ pub(super) fn unreached(host: &str, status: u8) -> Error {
 
 /// The far side sent no hello for so long.
 pub(super) fn mute(host: &str, silence: Duration) -> Error {
-    unheard(host, format_args!("no answer for {} s", silence.as_secs())).with_remedy(format!(
-        "ssh {host} true has to end within remote.timeout (settings); ssh -O exit {host} ends a shared connection that hangs"
-    ))
+    unheard(host, format_args!("no answer for {} s", silence.as_secs())).with_remedy(
+        shell(format_args!("ssh {host} true"))
+            + " has to end within remote.timeout (settings); "
+            + shell(format_args!("ssh -O exit {host}"))
+            + " ends a shared connection that hangs",
+    )
 }
 
 /// The far side sent no hello, and other output without end.
 pub(super) fn noise(host: &str) -> Error {
     unheard(host, "its login scripts write without end, so recant there never answers")
-        .with_remedy(format!("ssh {host} true shows what its login scripts write"))
+        .with_remedy(shell(format_args!("ssh {host} true")) + " shows what its login scripts write")
 }
 
 /// The connection ended before the end of the verb was known.
@@ -78,7 +82,7 @@ pub(super) fn no_input(host: &str, source: &io::Error) -> Error {
 pub(super) fn missing(host: &str) -> Error {
     on(host, format_args!("there is no recant of protocol {PROTOCOL} there"))
         .with_reason(Reason::NoRecant)
-        .with_remedy(format!("without --no-install this recant is put there: recant -H {host} doctor"))
+        .with_remedy("without --no-install this recant is put there: " + shell(format_args!("recant -H {host} doctor")))
 }
 
 /// sudo there runs nothing without a password, or nothing at all.
@@ -95,7 +99,7 @@ pub fn lacks_sudo(host: &str) -> Error {
 }
 
 /// recant could not be installed there.
-pub(super) fn not_installed(host: &str, why: impl Display, remedy: impl Into<String>) -> Error {
+pub(super) fn not_installed(host: &str, why: impl Display, remedy: Remedy) -> Error {
     on(host, format_args!("recant cannot be put there: {why}")).with_remedy(remedy)
 }
 

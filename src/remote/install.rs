@@ -19,6 +19,7 @@ use super::place::{PLACE, VERSION};
 use super::protocol::PROTOCOL;
 use super::signals::Wire;
 use crate::error::{Error, Reason, shell_word};
+use crate::remedy::{Remedy, shell};
 
 /// The facts about a program's file that matter to another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,12 +71,12 @@ const OWN: &str = "/proc/self/exe";
 /// Installs it. Errors: the reason why it cannot be installed, with what to do by hand; the machine is not reached; a signal asked to end.
 pub fn put(link: &Link) -> Result<(), Error> {
     let host = link.host();
-    let not = |why: String, remedy: String| not_installed(&host, why, remedy);
+    let not = |why: String, remedy: Remedy| not_installed(&host, why, remedy);
     let program =
         Program::own().map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
     if !program.is_static {
         let why = format!("{} is no static build, and may not run elsewhere", own_name().display());
-        return Err(not(why, format!("make static, then use that one: {}", by_hand(&host, None))));
+        return Err(not(why, shell("make static") + ", then use that one: " + by_hand(&host, None)));
     }
     let bytes =
         std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
@@ -108,7 +109,7 @@ pub fn put(link: &Link) -> Result<(), Error> {
     if system != "Linux" || machine_of(&machine) != program.machine {
         let why =
             format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
-        return Err(not(why, format!("build it for that machine, then: {}", by_hand(&host, Some("recant")))));
+        return Err(not(why, "build it for that machine, then: " + by_hand(&host, Some("recant"))));
     }
     let whole = bytes.len() as u64;
     let to = wire.ssh_stdin.take();
@@ -129,7 +130,7 @@ pub fn put(link: &Link) -> Result<(), Error> {
             (None, Some(silence)) if is_there => {
                 let why =
                     format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
-                not(why, format!("remote.timeout (settings) is how long that may take; or {}", by_hand(&host, None)))
+                not(why, "remote.timeout (settings) is how long that may take; or " + by_hand(&host, None))
             }
             (None, Some(silence)) => mute(&host, silence),
             (None, None) => not("the connection ended meanwhile".into(), by_hand(&host, None)),
@@ -232,17 +233,15 @@ fn text(hash: &str, beat: &str) -> String {
     )
 }
 
-fn refused(word: &str, host: &str) -> (String, String) {
+fn refused(word: &str, host: &str) -> (String, Remedy) {
     let path = format!("~/{PLACE}");
-    let elsewhere = format!(
-        "put it into PATH there: scp {} {host}:/tmp/recant && ssh {host} sudo install /tmp/recant /usr/local/bin/",
-        own_name().display()
-    );
+    let elsewhere = "put it into PATH there: "
+        + shell(format_args!("scp {} {host}:/tmp/recant &&", own_name().display()))
+        + " "
+        + shell(format_args!("ssh {host} sudo install /tmp/recant /usr/local/bin/"));
     match word {
         "directory" => (format!("{path} cannot be made or written to"), elsewhere),
-        "room" => {
-            (format!("it cannot be written below {path}: there may be no room"), format!("make room there, or {elsewhere}"))
-        }
+        "room" => (format!("it cannot be written below {path}: there may be no room"), "make room there, or " + elsewhere),
         "hash" => ("there is no sha256sum, so the copy cannot be checked".into(), by_hand(host, None)),
         "copy" => (
             "the copy has another SHA-256 than the original".into(),
@@ -254,12 +253,14 @@ fn refused(word: &str, host: &str) -> (String, String) {
 }
 
 /// The commands to install a binary there by hand.
-fn by_hand(host: &str, program: Option<&str>) -> String {
+fn by_hand(host: &str, program: Option<&str>) -> Remedy {
     let own = own_name();
     let program = program.map_or(own.as_path(), Path::new);
     let directory = format!("{PLACE}/{VERSION}");
     let program = shell_word(program.as_os_str().as_bytes());
-    format!("ssh {host} mkdir -p {directory} && scp {program} {host}:{directory}/recant")
+    shell(format_args!("ssh {host} mkdir -p {directory} &&"))
+        + " "
+        + shell(format_args!("scp {program} {host}:{directory}/recant"))
 }
 
 /// The path that this process was started by.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{garbled, other_protocol, too_long};
 use super::protocol::PROTOCOL;
 use crate::error::Error;
+use crate::remedy::shell;
 
 /// The most bytes of a request on a command line: Linux takes 128 KiB an argument, which also has the shell's text.
 pub const ON_COMMAND_LINE: usize = 96 << 10;
@@ -85,8 +86,9 @@ impl Request {
     pub fn word(&self) -> Result<String, Error> {
         let word = URL_SAFE_NO_PAD.encode(self.json());
         if word.len() > ON_COMMAND_LINE {
-            return Err(too_long(word.len(), ON_COMMAND_LINE, "a terminal")
-                .with_remedy("give it from a pipe: recant … < /dev/null, or put the words into a script there"));
+            return Err(too_long(word.len(), ON_COMMAND_LINE, "a terminal").with_remedy(
+                "give it from a pipe: " + shell("recant … < /dev/null") + ", or put the words into a script there",
+            ));
         }
         Ok(word)
     }

@@ -12,6 +12,7 @@ use super::store::Store;
 use crate::error::{At, Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
+use crate::remedy::Remedy;
 
 /// Bytes of discarded sessions that are kept; the oldest over it are freed.
 pub const MOST: u64 = 5 << 30;
@@ -26,10 +27,10 @@ impl Header {
     }
 
     /// The reason why nothing can be done with it, and the remedy, for one that is discarded.
-    pub fn why_discarded(&self) -> (&'static str, Option<String>) {
+    pub fn why_discarded(&self) -> (&'static str, Option<Remedy>) {
         match self.freed {
             true => ("it is discarded: what it held is gone", None),
-            false => ("it is discarded", Some(command(format_args!("undo {} brings it back", self.id.tail())))),
+            false => ("it is discarded", Some(command(format_args!("undo {}", self.id.tail())) + " brings it back")),
         }
     }
 }

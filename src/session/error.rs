@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::error::{Error, Kind, Reason, command};
+use crate::remedy::Remedy;
 
 /// The error for a store of a format that this program does not know; `found` is the first line of `format`.
 pub(super) fn other_format(path: impl Display, found: &str) -> Error {
@@ -17,7 +18,7 @@ pub(super) fn no_store(path: impl Display) -> Error {
 }
 
 /// The error for a store's directory that belongs to somebody else, or that others may write to.
-pub(super) fn not_safe(path: impl Display, why: impl Display, remedy: String) -> Error {
+pub(super) fn not_safe(path: impl Display, why: impl Display, remedy: impl Into<Remedy>) -> Error {
     Error::at(Kind::Refused, path, why).with_remedy(remedy)
 }
 
@@ -28,9 +29,10 @@ pub fn damaged(path: impl Display, why: impl Display) -> Error {
 
 /// The error for a session's header that cannot be trusted.
 pub(super) fn garbled(path: impl Display, why: impl Display, id: impl Display) -> Error {
-    let prune =
-        command(format_args!("prune --sessions {id} drops it with all that it holds; with --dry-run it tells what that is"));
-    damaged(path, why).with_reason(Reason::Garbled).with_remedy(prune)
+    let prune = command(format_args!("prune --sessions {id}"));
+    damaged(path, why)
+        .with_reason(Reason::Garbled)
+        .with_remedy(prune + " drops it with all that it holds; with --dry-run it tells what that is")
 }
 
 /// The error for an id or name of no session. `near` are ids that look like it.
@@ -48,13 +50,13 @@ pub(super) fn ambiguous(key: &str, fits: &[String]) -> Error {
     Error::new(Kind::Refused, message).with_remedy(all_sessions())
 }
 
-fn all_sessions() -> String {
-    command("list --all shows all sessions")
+fn all_sessions() -> Remedy {
+    command("list --all") + " shows all sessions"
 }
 
 /// The error for a key that cannot be an id or a name.
 pub(super) fn bad_key(key: &str, why: &str) -> Error {
-    let rule = format!("ids and names have letters, digits, '.', '_' and '-'; {}", all_sessions());
+    let rule = "ids and names have letters, digits, '.', '_' and '-'; " + all_sessions();
     let error = Error::new(Kind::Refused, format!("{key:?} can be no session's id or name: {why}"));
     error.with_reason(Reason::BadKey).with_remedy(rule)
 }
@@ -63,7 +65,7 @@ pub(super) fn bad_key(key: &str, why: &str) -> Error {
 pub(super) fn name_taken(name: &str, by: impl Display) -> Error {
     let rename = command(format_args!("session rename {by}"));
     Error::new(Kind::Refused, format!("the name {name:?} is taken by session {by}"))
-        .with_remedy(format!("take another one, or {rename} removes it there"))
+        .with_remedy("take another one, or " + rename + " removes it there")
         .with_reason(Reason::Taken { by: by.to_string() })
 }
 
@@ -92,7 +94,7 @@ pub fn not_now(id: impl Display, why: impl Display) -> Error {
 }
 
 /// The error if something is given up, as `given_up` says, and not all of it could be removed.
-pub(super) fn not_emptied(given_up: impl Display, why: impl Into<Error>, remedy: String) -> Error {
+pub(super) fn not_emptied(given_up: impl Display, why: impl Into<Error>, remedy: Remedy) -> Error {
     let state = format!("{given_up}; not all that it held is removed");
     why.into().with_kind(Kind::LeftOut).with_state(state).with_remedy(remedy)
 }

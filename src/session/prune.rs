@@ -11,7 +11,7 @@ use super::id::Id;
 use super::opened::{Locked, read_small};
 use super::own_store;
 use super::store::Store;
-use crate::error::{Error, IoError, command, recant};
+use crate::error::{Error, IoError, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::tree::walk::Walk;
@@ -120,7 +120,11 @@ pub fn free(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     (header.freed, header.sizes) = (true, Default::default());
     let id = session.id().clone();
     let not_all = |why: Error| {
-        not_emptied(format!("session {id} is discarded"), why, command(format_args!("prune --sessions {id} removes the rest")))
+        not_emptied(
+            format!("session {id} is discarded"),
+            why,
+            command(format_args!("prune --sessions {id}")) + " removes the rest",
+        )
     };
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
@@ -156,15 +160,13 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
         let (why, remedy) = match status {
             Status::Discarded => ("it is discarded already".into(), None),
             Status::Committed if header.checkpoint == Checkpoint::Pruned => {
-                let remedy = command(format_args!("prune --sessions {} removes its record", header.id));
+                let remedy = command(format_args!("prune --sessions {}", header.id)) + " removes its record";
                 ("it is committed, and its checkpoint was pruned: nothing is held".into(), Some(remedy))
             }
             _ => {
-                let remedy = format!(
-                    "{recant} rollback {id} first; or {recant} prune --checkpoints {id} gives up its rollback",
-                    id = header.id,
-                    recant = recant()
-                );
+                let [rollback, prune] =
+                    ["rollback", "prune --checkpoints"].map(|verb| command(format_args!("{verb} {}", header.id)));
+                let remedy = rollback + " first; or " + prune + " gives up its rollback";
                 (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
             }
         };
@@ -186,7 +188,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
         not_emptied(
             format!("the checkpoint of session {id} is given up"),
             why,
-            command(format_args!("prune --checkpoints {id} removes the rest")),
+            command(format_args!("prune --checkpoints {id}")) + " removes the rest",
         )
     };
     give_up(fs, session, header, &[], not_all)?;

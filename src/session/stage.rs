@@ -20,6 +20,7 @@ use crate::fs::dir::{Dir, Entry};
 use crate::fs::interrupt;
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
+use crate::remedy::Remedy;
 use crate::tree::hash::{Hash, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, Object, State, What};
@@ -61,7 +62,7 @@ const NO_SUID: u32 = 0o1777;
 impl<'a> Desk<'a> {
     /// Opens the desk. Only sessions staged by hand, of which nothing was ever committed, can be added to.
     pub fn open(fs: &'a Fs, store: &'a Store, session: &'a mut Locked, make_parents: bool) -> Result<Self, Error> {
-        let not_now = |why: &str| not_now(session.id(), why).with_remedy(command("session new begins another"));
+        let not_now = |why: &str| not_now(session.id(), why).with_remedy(command("session new") + " begins another");
         if session.header.origin != Origin::Staged {
             return Err(not_now("it came from a run; changes are staged by hand only in sessions that 'session new' began"));
         }
@@ -529,7 +530,7 @@ impl<'a> Desk<'a> {
         let together = Changes { list, directory_times: Vec::new() };
         together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
-            Err(refuse("stage", path, why, Some(format!("begin another session with {}", command("session new")))))
+            Err(refuse("stage", path, why, Some("begin another session with " + command("session new"))))
         })
     }
 
@@ -624,7 +625,7 @@ fn rewritten(mut meta: Meta) -> Meta {
     meta
 }
 
-fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) -> Error {
+fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<Remedy>) -> Error {
     not_staged(act, path, why).with_remedy_if(remedy)
 }
 

@@ -524,8 +524,7 @@ impl StepList {
     pub fn get(&self, header: &Header, n: u32) -> Result<&Step, Error> {
         self.index(n).map(|i| &self.steps[i]).ok_or_else(|| {
             let id = &header.id;
-            not_now(id, format!("it has no step {n}"))
-                .with_remedy(format!("{} lists them", command(format_args!("steps {}", id.tail()))))
+            not_now(id, format!("it has no step {n}")).with_remedy(command(format_args!("steps {}", id.tail())) + " lists them")
         })
     }
 

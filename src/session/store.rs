@@ -23,6 +23,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
+use crate::remedy::{Remedy, shell, words};
 use crate::tree::project::project_of;
 
 /// An open store.
@@ -559,7 +560,7 @@ impl Store {
         }
         let gone = self.sessions.at(&gone);
         let not_all =
-            |why| not_emptied(format!("session {id} is removed"), why, command("prune --sessions clears the rest away"));
+            |why| not_emptied(format!("session {id} is removed"), why, command("prune --sessions") + " clears the rest away");
         // D2, I12 (directory: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).map_err(not_all)?;
         match fs.remove_all(gone) {
@@ -663,22 +664,27 @@ fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     }
     if stat.mode & 0o022 != 0 {
         let why = format!("others may write to it (mode {:04o})", stat.mode);
-        return Err(not_safe(&path, why, format!("chmod go-w {}", shell_word(dir.path().as_os_str().as_encoded_bytes()))));
+        return Err(not_safe(
+            &path,
+            why,
+            shell(format_args!("chmod go-w {}", shell_word(dir.path().as_os_str().as_encoded_bytes()))),
+        ));
     }
     Ok(())
 }
 
 /// The remedy for those who may not use the store of user `owner`.
-fn way_to(store: &AbsPath, owner: u32, me: u32) -> String {
+fn way_to(store: &AbsPath, owner: u32, me: u32) -> Remedy {
     let word = shell_word(store.as_bytes());
     if me == 0 {
-        return format!(
-            "run recant as user {owner}; or take the store over, chown -R 0 {word}, and give it back afterwards, chown -R {owner} {word}"
-        );
+        let [take, give] = [0, owner].map(|user| shell(format_args!("chown -R {user} {word}")));
+        return words(format_args!("run recant as user {owner}; or take the store over, "))
+            + take
+            + ", and give it back afterwards, "
+            + give;
     }
-    format!(
-        "run recant as that user, or use another store, --store DIR; if it is yours (your user ID changed): sudo chown -R {me} {word}"
-    )
+    "run recant as that user, or use another store, --store DIR; if it is yours (your user ID changed): "
+        + shell(format_args!("sudo chown -R {me} {word}"))
 }
 
 fn make_directories(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {

@@ -6,10 +6,11 @@ use std::io;
 use crate::config::grouped;
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
 use crate::fs::path::AbsPath;
+use crate::remedy::{Remedy, shell};
 
 /// There are no snapshots of `directory`.
 pub fn none(directory: impl Display) -> Error {
-    let create = command(format_args!("snapshot create {directory} takes the first one; --dir names another directory"));
+    let create = command(format_args!("snapshot create {directory}")) + " takes the first one; --dir names another directory";
     refused(directory, "there are no snapshots of it").with_remedy(create)
 }
 
@@ -17,7 +18,7 @@ pub fn none(directory: impl Display) -> Error {
 pub(super) fn unknown(key: &str, directory: &AbsPath, there: &[String]) -> Error {
     refused(directory, format_args!("no snapshot {key:?}; there are {}", there.join(", ")))
         .with_reason(Reason::Unknown { near: true })
-        .with_remedy(command(format_args!("snapshot list {directory} shows them")))
+        .with_remedy(command(format_args!("snapshot list {directory}")) + " shows them")
 }
 
 /// A file of a snapshot cannot be trusted.
@@ -26,16 +27,19 @@ pub fn damaged(path: impl Display, why: impl Display) -> Error {
 }
 
 /// The remedy for damage: a single file does not show which snapshots need it.
-pub fn heal() -> String {
-    let [verify, create, prune] = ["snapshot verify", "snapshot create", "prune --snapshots"].map(command);
-    format!(
-        "{verify} names the damaged snapshots; {create} takes one that does not depend on them, then {prune} --number N removes them"
-    )
+pub fn heal() -> Remedy {
+    let [verify, create, prune] = ["snapshot verify", "snapshot create", "prune --snapshots --number N"].map(command);
+    verify
+        + " names the damaged snapshots; "
+        + create
+        + " takes one that does not depend on them, then "
+        + prune
+        + " removes them"
 }
 
 /// The directory is far larger than anybody would mean.
 pub(super) fn too_broad(path: &AbsPath, why: impl Display) -> Error {
-    let remedy = format!("name a directory further down: {}", command("snapshot create DIR"));
+    let remedy = "name a directory further down: " + command("snapshot create DIR");
     refused(path, why).with_state("no snapshot was taken").with_remedy(remedy)
 }
 
@@ -63,8 +67,11 @@ pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
 /// A snapshot failed, and what was stored for it could not be removed, because of `left`.
 pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error {
     let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
-    let prune = command(format_args!("prune --snapshots {} removes it", shell_word(directory.as_bytes())));
-    let remedy = failed.remedy().map_or_else(|| prune.clone(), |remedy| format!("{remedy}; {prune}"));
+    let prune = command(format_args!("prune --snapshots {}", shell_word(directory.as_bytes()))) + " removes it";
+    let remedy = match failed.advice().cloned() {
+        Some(remedy) => remedy + "; " + prune,
+        None => prune,
+    };
     failed.with_state(state).with_remedy(remedy)
 }
 
@@ -77,10 +84,10 @@ pub(super) fn busy(directory: &AbsPath) -> Error {
 /// The error of a look at `path` that is due to this process or its machine, not to the object: nothing is left out for it.
 pub(super) fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
     let remedy = match error.raw_os_error()? {
-        libc::EMFILE => "let it open more files: ulimit -n 1024",
-        libc::ENFILE => "all processes together have too many files open: try again when some have ended",
-        libc::EINTR => "a signal came in between: try again",
-        libc::ENOMEM => "there is too little memory: try again when there is more",
+        libc::EMFILE => "let it open more files: " + shell("ulimit -n 1024"),
+        libc::ENFILE => "all processes together have too many files open: try again when some have ended".into(),
+        libc::EINTR => "a signal came in between: try again".into(),
+        libc::ENOMEM => "there is too little memory: try again when there is more".into(),
         _ => return None,
     };
     Some(refused(path, format_args!("cannot look at it: {}", reason(error))).with_remedy(remedy))

@@ -26,7 +26,7 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
 
 /// Refuses directories of which no snapshot is taken: recant's own store at `store` and anything in it, too broad ones, missing ones.
 pub fn check(directory: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
-    let refused = |why: &str, remedy: Option<&str>| Err(refused(directory, why).with_remedy_if(remedy.map(Into::into)));
+    let refused = |why: &str, remedy: Option<&str>| Err(refused(directory, why).with_remedy_if(remedy));
     if directory.is_under(store) {
         return refused("it is recant's own store, or lies in it", None);
     }

@@ -79,7 +79,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
             }
             if named.contains(newest) {
                 return Err(refused(&series.directory, format!("snapshot {newest} is the newest, which stays"))
-                    .with_remedy(command("snapshot create takes another one; then it can go")));
+                    .with_remedy(command("snapshot create") + " takes another one; then it can go"));
             }
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
         }

@@ -18,6 +18,7 @@ use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
+use crate::remedy::{Remedy, shell};
 use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks, object_name};
 use crate::session::header::Header;
 use crate::session::opened::{Locked, part};
@@ -25,31 +26,31 @@ use crate::tree::state::State;
 
 /// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
 pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
-    let refused = |why: String, remedy: String| Err(refused(directory, why).with_remedy(remedy));
+    let refused = |why: String, remedy: Remedy| Err(refused(directory, why).with_remedy(remedy));
     let make_above = || {
         let above = directory.parent().unwrap_or_else(|| directory.clone());
-        format!("mkdir -p {}", shell_word(above.as_bytes()))
+        shell(format_args!("mkdir -p {}", shell_word(above.as_bytes())))
     };
     let link = |link: &AbsPath| {
         let to = link.as_path().read_link().unwrap_or_default();
         let dir = shell_word(to.as_os_str().as_bytes());
         let [from, aside] = [&b""[..], b".link"].map(|end| [link.as_bytes(), end].concat());
-        let mv = format!("mv {} {}", shell_word(&from), shell_word(&aside));
+        let mv = shell(format_args!("mv {} {}", shell_word(&from), shell_word(&aside)));
         let is = if link == directory { "it".to_owned() } else { link.to_string() };
         let why =
             format!("{is} is a link to {} now; the snapshots are of what was there before", Shown(to.as_os_str().as_bytes()));
-        refused(why, format!("{mv}, then restore; the link's target has snapshots of its own: --dir {dir}"))
+        refused(why, mv + ", then restore; the link's target has snapshots of its own: --dir " + &*dir)
     };
     let above = std::iter::successors(directory.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
     for path in std::iter::once(directory.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
             Ok(found) if !found.is_dir() && path != directory => {
-                let remedy = format!("move it away, and make the directory again: {}", make_above());
+                let remedy = "move it away, and make the directory again: " + make_above();
                 return refused(format!("{path}, above it, is no directory now"), remedy);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != directory => {
-                let remedy = format!("mount what it lies on, or make it: {}", make_above());
+                let remedy = "mount what it lies on, or make it: " + make_above();
                 return refused(format!("the directory above it is not there: {path}"), remedy);
             }
             _ => {}

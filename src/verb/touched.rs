@@ -121,7 +121,7 @@ fn of_session(found: sessions::Touched, asked: &Asked<'_>) -> Row {
         standing,
         change: if let [(sort, _)] = found.sorts[..] { Some(sort) } else { None },
         paths: found.sorts.iter().map(|(_, n)| n).sum(),
-        back: back.map(command),
+        back: back.map(|back| command(back).into()),
         session: Some(found.header.id),
         ..Row::default()
     }
@@ -130,7 +130,7 @@ fn of_session(found: sessions::Touched, asked: &Asked<'_>) -> Row {
 fn of_turn(found: turns::Touched, asked: &Asked<'_>) -> Row {
     let Turn { n, agent, session, directory, prompt, time, .. } = found.head;
     let back = if asked.project.as_ref() == Some(&directory) {
-        command(format_args!("agent undo {n}{}", asked.words(&found.asked)))
+        command(format_args!("agent undo {n}{}", asked.words(&found.asked))).into()
     } else {
         let paths = words(found.asked.iter().map(|n| asked.paths[*n].as_bytes()));
         format!("cd {} && {}", shell_word(directory.as_bytes()), command(format_args!("agent undo {n}{paths}")))
@@ -158,7 +158,7 @@ fn of_snapshots(store: &Store, asked: &Asked<'_>) -> Result<Vec<Row>, Error> {
             for found in snapshots::touched(&series, &inner)? {
                 let back = |of: BTreeSet<usize>| {
                     let (words, dir) = (asked.words(&of), (asked.dir)(&series.directory));
-                    Some(command(format_args!("snapshot restore {}{words}{dir}", found.before)))
+                    Some(command(format_args!("snapshot restore {}{words}{dir}", found.before)).into())
                 };
                 let paths = found.created + found.modified + found.deleted;
                 if let Some(known) = rows[of_series..].iter_mut().find(|row: &&mut Row| row.snapshot == Some(found.head.n)) {

@@ -71,7 +71,7 @@ pub fn undo(desk: &Desk, key: Option<&str>, how: How) -> Result<Undone, Error> {
     if let Some(variable) = guard::limited(desk).filter(|_| !how.dry_run)
         && !deed.as_ref().is_ok_and(|deed| is_own(store, deed) && is_of_held(deed))
     {
-        return Err(deed.map_or_else(|nothing| nothing, |deed| error::refused(variable, &error::undo_of(&deed.session))));
+        return Err(deed.map_or_else(|nothing| nothing, |deed| error::refused(variable, error::undo_of(&deed.session))));
     }
     let deed = deed?;
     if key.is_none() && !how.dry_run {

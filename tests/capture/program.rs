@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         Ok(Exit::Signal(signal)) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(127)),
         Err(error) => {
             eprintln!("capture: {error}");
-            for line in [error.state(), error.remedy()].into_iter().flatten() {
+            for line in [error.state().map(str::to_owned), error.remedy()].into_iter().flatten() {
                 eprintln!("  {line}");
             }
             ExitCode::from(match error.kind() {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Which rooms a room may use beside itself, `config` and `error`.
+/// Which rooms a room may use beside itself, `config`, `error` and `remedy`.
 const MAY_USE: &[(&str, &str)] = &[
     ("fs", ""),
     ("blocks", ""),
@@ -31,10 +31,11 @@ const MAY_USE: &[(&str, &str)] = &[
     ("api", "snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
     ("config", ""),
     ("error", ""),
+    ("remedy", ""),
 ];
 
 /// Rooms that everything may use.
-const LEAVES: &[&str] = &["config", "error"];
+const LEAVES: &[&str] = &["config", "error", "remedy"];
 
 /// What changes files, as it would stand in a call.
 const CHANGES: &[(&str, &str)] = &[

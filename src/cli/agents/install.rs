@@ -318,7 +318,7 @@ fn unasked(asked: &Asked<'_>) -> Result<(), Error> {
     }
     let problem = Error::new(Kind::Usage, format!("agent {} asks first, and there is no terminal", asked.verb));
     let [shows, goes] = ["--dry-run", "-y"].map(|option| command(format_args!("{} {option}", asked.words())));
-    Err(problem.with_remedy(format!("{shows} shows the edit; {goes} asks nothing")))
+    Err(problem.with_remedy(shows + " shows the edit; " + goes + " asks nothing"))
 }
 
 fn fill(call: &Call, store: &Store, session: &mut Locked, changes: &[Change]) -> Result<(), Error> {

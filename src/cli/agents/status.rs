@@ -21,6 +21,7 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::place::home;
 use crate::fs::path::AbsPath;
+use crate::remedy;
 use crate::snapshot::rules::Why;
 use crate::snapshot::walk::{Met, Walk};
 use crate::snapshot::{place, whole};
@@ -240,7 +241,7 @@ impl Hooks {
 pub struct Fault {
     pub why: String,
     /// The command that helps, and what it does.
-    pub remedy: Option<(String, &'static str)>,
+    pub remedy: Option<(remedy::Command, &'static str)>,
     of: Of,
 }
 

@@ -26,6 +26,7 @@ use crate::face::place::{absolute, cwd};
 use crate::face::text::list::shown;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
+use crate::remedy::{Remedy, shell, words};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::own_store;
@@ -56,15 +57,14 @@ impl<'c> Here<'c> {
             if let Some(former) = former(call, &directory)? {
                 let why = format!("{directory}: its turns are those of {former}, from which it was moved");
                 let [from, to] = [&directory, &former].map(|path| shell_word(path.as_bytes()));
-                return Err(Error::refused(why).with_remedy(format!("move it back to take them back: mv {from} {to}")));
+                return Err(
+                    Error::refused(why).with_remedy("move it back to take them back: " + shell(format_args!("mv {from} {to}")))
+                );
             }
             let why = format!("{directory}: no turn of an agent is known here");
             return Err(Error::refused(why).with_remedy(of_held(call)?.unwrap_or_else(|| {
-                format!(
-                    "{} tells which agents have recant's hooks, and {} adds them",
-                    command("agent status"),
-                    command("agent install AGENT")
-                )
+                let install = command("agent install AGENT");
+                command("agent status") + " tells which agents have recant's hooks, and " + install + " adds them"
             })));
         };
         Ok(Self { store, directory, turns })
@@ -112,12 +112,12 @@ impl<'c> Here<'c> {
     /// # Errors
     /// There is none.
     pub fn meant(&self, turns: &[Turn], n: Option<u64>) -> Result<u64, Error> {
-        let listed = || command("agent turns");
+        let listed = || command("agent turns") + " lists them";
         if let Some(n) = n {
             let is_there = turns.iter().any(|turn| turn.head.n == n);
             let is_dropped = turns.first().is_some_and(|first| n < first.head.n) && n > 0;
             let keeps = "older turns are dropped: agent.keep and snapshot.max_size in the settings say how many are kept";
-            let remedy = if is_dropped { keeps.to_owned() } else { format!("{} lists them", listed()) };
+            let remedy = if is_dropped { keeps.into() } else { listed() };
             let none = || Error::refused(format!("there is no turn {n} here")).with_remedy(remedy);
             return if is_there { Ok(n) } else { Err(none()) };
         }
@@ -128,10 +128,10 @@ impl<'c> Here<'c> {
         let newest = turns.iter().rev().filter(changed).filter(may).find(|turn| !is_back(turn, &undone));
         // One that changed only what is not covered has nothing to take back, but what it did is named.
         let named = |turn: &&Turn| !fates(&[turn], None).is_empty();
-        newest.or_else(|| turns.iter().rev().filter(may).find(named)).map(|turn| turn.head.n).ok_or_else(|| {
-            Error::refused("no turn here has changed something that is not taken back")
-                .with_remedy(format!("{} lists them", listed()))
-        })
+        newest
+            .or_else(|| turns.iter().rev().filter(may).find(named))
+            .map(|turn| turn.head.n)
+            .ok_or_else(|| Error::refused("no turn here has changed something that is not taken back").with_remedy(listed()))
     }
 
     /// The paths of each turn that committed sessions have taken back, with the directory as `/`.
@@ -209,8 +209,8 @@ pub fn one_number(verb: &str, n: u64, word: &Path) -> Option<Error> {
     let word: u64 = word.to_str()?.parse().ok()?;
     let problem = Error::new(Kind::Usage, format!("agent {verb} takes one number, and {word} is no path here"));
     Some(problem.with_remedy(match verb {
-        "undo" => format!("turn {n} goes back with all later ones: {}", command(format_args!("agent undo {n}"))),
-        _ => format!("{} shows turn {word}", command(format_args!("agent {verb} {word}"))),
+        "undo" => words(format_args!("turn {n} goes back with all later ones: ")) + command(format_args!("agent undo {n}")),
+        _ => command(format_args!("agent {verb} {word}")) + format!(" shows turn {word}"),
     }))
 }
 
@@ -418,7 +418,7 @@ fn changed(here: &Here<'_>, turn: &Turn, words: &[PathBuf]) -> Result<(Vec<PathB
         }
         let path = whole(&here.directory, path)?;
         if path.as_path().symlink_metadata().is_err() {
-            let shows = || format!("{} shows all that turn {n} changed", command(format_args!("agent diff {n}")));
+            let shows = || command(format_args!("agent diff {n}")) + format!(" shows all that turn {n} changed");
             let unknown = || {
                 Error::refused(format!("{path}: neither turn {n} nor the project has it")).with_path(&path).with_remedy(shows())
             };
@@ -504,13 +504,13 @@ pub fn not_covered(turn: &Turn) -> Error {
     let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was whole");
     let problem = Error::refused(format!("turn {n} is not covered: {why}"));
     match turn.before {
-        Some(_) => problem.with_remedy(format!("{} shows what is known of it", command(format_args!("agent diff {n}")))),
+        Some(_) => problem.with_remedy(command(format_args!("agent diff {n}")) + " shows what is known of it"),
         None => problem,
     }
 }
 
 /// The way to the turns of an agent that is held in this project, the newest one's; `None` if none is.
-fn of_held(call: &Call) -> Result<Option<String>, Error> {
+fn of_held(call: &Call) -> Result<Option<Remedy>, Error> {
     let (Some(store), None) = (call.store()?, capture()) else { return Ok(None) };
     let here = Scope::here()?;
     let (headers, _) = store.headers()?;
@@ -518,10 +518,12 @@ fn of_held(call: &Call) -> Result<Option<String>, Error> {
         let is_open = matches!(header.status(), Status::Running | Status::Pending);
         if is_open && own_store::of(store, &store.session(&header.id)?)?.is_some() {
             let name = header.name.as_deref().unwrap_or(header.id.tail());
-            let verbs = "recant agent turns, diff or undo N";
             return Ok(Some(match header.status() {
-                Status::Running => format!("an agent is held in session {name}: have it run {verbs} there"),
-                _ => format!("those of a held agent: {}", command(format_args!("run --session {name} -- recant agent turns"))),
+                Status::Running => {
+                    let held = words(format_args!("an agent is held in session {name}: have it run "));
+                    held + shell("recant agent turns") + ", diff or undo N there"
+                }
+                _ => "those of a held agent: " + command(format_args!("run --session {name} -- recant agent turns")),
             }));
         }
     }

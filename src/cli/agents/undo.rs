@@ -204,7 +204,7 @@ fn refuse_unknown(
             }
             let path = whole(&here.directory, path)?;
             let problem = Error::refused(format!("{path}: neither the turns nor the project has it")).with_path(&path);
-            Err(problem.with_remedy(format!("{} lists what would go back", command("agent undo --dry-run -v"))))
+            Err(problem.with_remedy(command("agent undo --dry-run -v") + " lists what would go back"))
         }
     }
 }
@@ -215,7 +215,7 @@ fn unasked(call: &Call, n: u64) -> Result<(), Error> {
         return Ok(());
     }
     let problem = Error::new(Kind::Usage, "agent undo asks first, and there is no terminal");
-    Err(problem.with_remedy(format!("{} asks nothing", command(format_args!("agent undo {n} -y")))))
+    Err(problem.with_remedy(command(format_args!("agent undo {n} -y")) + " asks nothing"))
 }
 
 /// The most paths of each sort that are listed before the question.

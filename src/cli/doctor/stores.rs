@@ -8,17 +8,18 @@ use crate::error::{Error, shell_word};
 use crate::face::call::Call;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::remedy::{Command, Remedy, shell};
 use crate::session::store::Store;
 
 /// The command that names a store with which a run works, found by trying. Places that last come before those that go with the machine.
-pub fn other(call: &Call) -> Option<String> {
+pub fn other(call: &Call) -> Option<Command> {
     let place = places().into_iter().find(|place| works(call, place))?;
-    Some(format!("export RECANT_STORE={}", shell_word(place.as_os_str().as_bytes())))
+    Some(shell(format_args!("export RECANT_STORE={}", shell_word(place.as_os_str().as_bytes()))))
 }
 
 /// The way out where there is none: a container can be given a place that is not on its own disk.
-pub fn volume() -> String {
-    "put the store on another file system; of a container: -v recant:/recant -e RECANT_STORE=/recant".into()
+pub fn volume() -> Remedy {
+    "put the store on another file system; of a container: " + shell("-v recant:/recant -e RECANT_STORE=/recant")
 }
 
 fn places() -> Vec<PathBuf> {

@@ -13,6 +13,7 @@ use crate::cli::run::Tried;
 use crate::cli::snapshot;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
+use crate::remedy::{Command, Remedy, shell};
 use crate::session::store::Store;
 
 /// A way, as it was tried.
@@ -25,7 +26,7 @@ pub struct Way {
     /// The reason, or with what restriction it works.
     pub why: Option<String>,
     /// The one thing to do, a command if there is one.
-    pub remedy: Option<String>,
+    pub remedy: Option<Remedy>,
 }
 
 /// The result of a trial.
@@ -53,28 +54,28 @@ impl Way {
         Self { way: way.into(), verdict: Verdict::Works, why: note, remedy: None }
     }
 
-    fn fails(way: &str, why: impl Into<String>, remedy: Option<String>) -> Self {
+    fn fails(way: &str, why: impl Into<String>, remedy: Option<Remedy>) -> Self {
         Self { way: way.into(), verdict: Verdict::Fails, why: Some(why.into()), remedy }
     }
 
-    fn not_tried(way: &str, why: impl Into<String>, remedy: Option<String>) -> Self {
+    fn not_tried(way: &str, why: impl Into<String>, remedy: Option<Remedy>) -> Self {
         Self { way: way.into(), verdict: Verdict::NotTried, why: Some(why.into()), remedy }
     }
 
     fn failed(way: &str, error: &Error) -> Self {
-        Self::fails(way, error.message(), error.remedy().map(str::to_owned))
+        Self::fails(way, error.message(), error.advice().cloned())
     }
 
     /// The way that failed, by its cause where that is known.
     fn of(way: &str, error: &Error) -> Self {
         match error.detail::<Cause>() {
             Some(cause) => Self::fails(way, cause.why(), Some(cause.remedy())),
-            None if error.kind() == Kind::NoCapture => Self::fails(way, error.why(), error.remedy().map(str::to_owned)),
+            None if error.kind() == Kind::NoCapture => Self::fails(way, error.why(), error.advice().cloned()),
             None => Self::failed(way, error),
         }
     }
 
-    fn with_remedy(self, remedy: Option<String>) -> Self {
+    fn with_remedy(self, remedy: Option<Remedy>) -> Self {
         Self { remedy: remedy.or(self.remedy), ..self }
     }
 }
@@ -94,11 +95,11 @@ fn run(call: &Call, tried: &Tried) -> Way {
     match &tried.failed {
         None if tried.in_memory => {
             let note = "in memory until the command ends: the store's file system can't hold it";
-            Way::works("run", Some(note.into())).with_remedy(stores::other(call))
+            Way::works("run", Some(note.into())).with_remedy(stores::other(call).map(Into::into))
         }
         None => Way::works("run", Some(OPEN_SOCKETS.into()).filter(|_: &String| !scope::is_there())),
         Some(failed) if failed.detail() == Some(&Cause::NoUpper) => {
-            Way::of("run", failed).with_remedy(Some(stores::other(call).unwrap_or_else(stores::volume)))
+            Way::of("run", failed).with_remedy(Some(stores::other(call).map_or_else(stores::volume, Into::into)))
         }
         Some(failed) => Way::of("run", failed),
     }
@@ -120,16 +121,16 @@ fn remote(call: &Call) -> Way {
     match near.ssh {
         Err(why) => {
             let remedy = if words.first().is_none_or(|ssh| programs::find(ssh).is_none()) { install_ssh() } else { name_user() };
-            Way::fails("remote", why, remedy)
+            Way::fails("remote", why, remedy.map(Into::into))
         }
         Ok(version) if near.is_static => Way::works("remote", version.split(',').next().map(str::to_owned)),
         Ok(_) => Way::works("remote", Some("to hosts that have recant; this build is not static".into()))
-            .with_remedy(Some("make static".into())),
+            .with_remedy(Some(shell("make static").into())),
     }
 }
 
 /// The command that installs ssh, by the package manager that is here.
-fn install_ssh() -> Option<String> {
+fn install_ssh() -> Option<Command> {
     let known = [
         ("apt-get", "apt-get install openssh-client"),
         ("dnf", "dnf install openssh-clients"),
@@ -142,13 +143,13 @@ fn install_ssh() -> Option<String> {
 }
 
 /// The command that gives this user a name, without which ssh does not start.
-fn name_user() -> Option<String> {
+fn name_user() -> Option<Command> {
     let here = probe::here();
     here.name.is_none().then(|| as_root(&format!("useradd --uid {} NAME", here.uid)))
 }
 
-fn as_root(command: &str) -> String {
-    if rustix::process::geteuid().is_root() { command.into() } else { format!("sudo {command}") }
+fn as_root(command: &str) -> Command {
+    if rustix::process::geteuid().is_root() { shell(command) } else { shell(format_args!("sudo {command}")) }
 }
 
 /// `agent run`, and the hooks of each agent that is here.
@@ -172,15 +173,16 @@ fn hooks(agent: Agent, glance: &Glance) -> Way {
     match glance {
         Glance::Fires => Way::works(&way, Some("its hooks fire".into())),
         Glance::NotInstalled => {
-            Way::not_tried(&way, "its hooks are not installed", Some(command(format_args!("agent install {word}"))))
+            Way::not_tried(&way, "its hooks are not installed", Some(command(format_args!("agent install {word}")).into()))
         }
         Glance::Unseen => {
             let remedy = format!("start {}, and ask again", agent.name());
-            Way::not_tried(&way, "its hooks are installed; no event has come yet", Some(remedy))
+            Way::not_tried(&way, "its hooks are installed; no event has come yet", Some(remedy.into()))
         }
         Glance::Fails(fault) => {
-            let remedy = fault.remedy.as_ref().map(|(command, _)| command.clone());
-            Way::fails(&way, &*fault.why, Some(remedy.unwrap_or_else(|| command(format_args!("agent status {word}")))))
+            let helps = fault.remedy.as_ref().map(|(command, _)| command.clone());
+            let helps = helps.unwrap_or_else(|| command(format_args!("agent status {word}")));
+            Way::fails(&way, &*fault.why, Some(helps.into()))
         }
     }
 }

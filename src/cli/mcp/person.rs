@@ -63,7 +63,7 @@ fn acted(child: &Child, store: Option<&AbsPath>, asked: &Asked, paths: &[PathBuf
     let acted = acted.map_err(failed)?.ok_or_else(nothing)?;
     let id = acted.part_of.as_ref().map_or(&acted.session, |of| &of.session);
     let typed = command(format_args!("{verb} {}{}", id.tail(), quoted(paths).map_err(failed)?));
-    Ok((document(&acted), typed))
+    Ok((document(&acted), typed.into()))
 }
 
 /// Tells what a restore would do, and the command for it: with the snapshot's number.
@@ -78,7 +78,7 @@ fn restored(child: &Child, asked: &Asked, paths: &[PathBuf], told: &Told) -> Res
     let (n, directory) = (&would["n"], shell_word(directory.as_bytes()));
     let paths = quoted(paths).map_err(|error| client::failed(&error))?;
     let typed = command(format_args!("snapshot restore {n} --dir {directory}{paths}"));
-    Ok((would, typed))
+    Ok((would, typed.into()))
 }
 
 /// The paths, each with a blank before it.

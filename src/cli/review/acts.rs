@@ -63,6 +63,7 @@ impl Undo {
             [one] => command(format_args!("{line} {one}")),
             many => command(format_args!("{line} and {} paths", many.len())),
         }
+        .into()
     }
 }
 
@@ -356,7 +357,7 @@ impl<'c> Acts<'c> {
         act: impl FnOnce(&Call) -> Result<Option<(String, Option<Id>)>, Error>,
     ) -> Result<Made, Error> {
         if let (Some((verb, id)), Some(variable)) = (decided, limited(self.call)) {
-            return Err(refused(variable, &command(format_args!("{verb} {}", id.tail()))));
+            return Err(refused(variable, command(format_args!("{verb} {}", id.tail()))));
         }
         let call = self.call.for_screen();
         if let Some((verb, id)) = decided {

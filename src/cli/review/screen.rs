@@ -13,6 +13,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use crate::remedy::shell;
 use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
 use crate::verb::parts::picks;
@@ -61,23 +62,23 @@ const SMALLEST: (u16, u16) = (80, 24);
 fn refuse_without_terminal(call: &Call) -> Result<(), Error> {
     let usage = |why: String| Error::usage(why);
     if !call.out.is_text() {
-        return Err(
-            usage("review is a screen for people: it prints no JSON".into()).with_remedy("recant diff --json is for programs")
-        );
+        return Err(usage("review is a screen for people: it prints no JSON".into())
+            .with_remedy(shell("recant diff --json") + " is for programs"));
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(usage("review is a screen, and there is no terminal".into()).with_remedy("recant diff prints the changes"));
+        return Err(usage("review is a screen, and there is no terminal".into())
+            .with_remedy(shell("recant diff") + " prints the changes"));
     }
     if std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty()) {
         return Err(usage("review needs a terminal that can draw: TERM is unset, or dumb".into())
-            .with_remedy("recant diff prints the changes"));
+            .with_remedy(shell("recant diff") + " prints the changes"));
     }
     let (width, height) = SMALLEST;
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 && (size.ws_col < width || size.ws_row < height) => {
             let why =
                 format!("the window has {} columns and {} rows, and review needs {width} and {height}", size.ws_col, size.ws_row);
-            Err(usage(why).with_remedy("make it larger; recant diff prints the changes in any window"))
+            Err(usage(why).with_remedy("make it larger; " + shell("recant diff") + " prints the changes in any window"))
         }
         _ => Ok(()),
     }

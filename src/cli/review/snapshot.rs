@@ -13,6 +13,7 @@ use crate::diff::picked::{Pick, Picked};
 use crate::error::{Error, Kind};
 use crate::face::call::Call;
 use crate::fs::path::AbsPath;
+use crate::remedy::shell;
 use crate::review::facts::{Contents, Look, May, Open, Planned, Seen};
 use crate::review::sheet::Sheet;
 use crate::session::change::Change;
@@ -25,7 +26,7 @@ use crate::tree::hash::Hash;
 /// The directory and the number of the snapshot that is meant.
 pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Error> {
     let (_, series) = series_of(call, dir, key, &[])?;
-    let n = of_key(&series, key, "recant review --snapshot N --dir DIR")?;
+    let n = of_key(&series, key, shell("recant review --snapshot N --dir DIR"))?;
     Ok((series.directory.clone(), n))
 }
 

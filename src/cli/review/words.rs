@@ -14,7 +14,7 @@ pub fn said(problem: impl Into<Error>) -> String {
 /// The lines of an error, with every path in its way.
 pub fn lines_of(problem: &Error) -> Vec<String> {
     let paths = problem.rows().iter().map(ToString::to_string);
-    let rest = [problem.state().map(str::to_owned), problem.remedy().map(str::to_owned)].into_iter().flatten();
+    let rest = [problem.state().map(str::to_owned), problem.remedy()].into_iter().flatten();
     [problem.message().to_owned()].into_iter().chain(paths).chain(rest).collect()
 }
 

@@ -270,7 +270,8 @@ fn said_of(large: &Large, path: &str) -> String {
 /// The command that lists all of a report.
 fn whole_list(report: &Report, tail: &str) -> String {
     let verb = report.verb.word();
-    if report.dry_run { command(format_args!("{verb} {tail} --dry-run -v")) } else { command(format_args!("show {tail} -v")) }
+    let whole = if report.dry_run { format!("{verb} {tail} --dry-run -v") } else { format!("show {tail} -v") };
+    command(whole).into()
 }
 
 /// Prints the paths that were left out, each with the reason.

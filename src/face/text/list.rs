@@ -56,7 +56,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {
 }
 
 fn again(args: &args::List) -> String {
-    command(format_args!("list{} --limit 0", filters(args)))
+    command(format_args!("list{} --limit 0", filters(args))).into()
 }
 
 fn filters(args: &args::List) -> String {

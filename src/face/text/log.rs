@@ -63,7 +63,7 @@ fn verify(call: &Call, log: &Log) -> Result<Ended, Error> {
         let (file, lines) = (&log.file, numbers(call, &log.unfit));
         let problem = Error::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"))
             .with_state("lines before it were changed or removed since, or came from elsewhere");
-        return Err(problem.with_remedy(format!("{} lists what can be read", command("log -v"))));
+        return Err(problem.with_remedy(command("log -v") + " lists what can be read"));
     }
     if call.out.is_text() {
         call.out.line(format_args!("{}, each as it was when the next one was written", figures::count(log.lines, "line")));

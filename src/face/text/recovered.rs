@@ -48,7 +48,7 @@ pub fn left_of(header: &Header) -> Option<(String, String)> {
         more => format!(" and {more} more"),
     };
     let what = format!("{}  {}{more}: somebody had changed it", header.id.tail(), left.path);
-    Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path)))
+    Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path).to_string()))
 }
 
 /// The outcome of one interrupted operation, in a line, or with a line for each of several paths.
@@ -63,13 +63,13 @@ pub fn line(out: &Out, one: &Recovered) -> String {
         Outcome::Left(left) => {
             let (shown, more) = first(out, left, false);
             let shown = shown.iter().map(|left| format!("{} ({})", left.path, left.why));
-            let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left));
+            let rest = more.map(|more| more_of(one, more)).into_iter().chain(way_on(one, left).map(|way| way.to_string()));
             let lines: Vec<String> = shown.chain(rest).collect();
             let apart = if left.len() > 1 { "\n" } else { " " };
             format!("the interrupted {verb} of session {} was undone except for{apart}{}", one.id, lines.join("\n"))
         }
         Outcome::Failed(error) => {
-            let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            let remedy = error.advice().map_or(String::new(), |remedy| format!("\n{remedy}"));
             format!("the interrupted {verb} of session {} cannot be recovered now: {error}{remedy}", one.id)
         }
     }
@@ -93,7 +93,7 @@ pub fn interrupted(found: &Result<Finding, &Error>) -> String {
             "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into()
         }
         Err(error) => {
-            let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+            let remedy = error.advice().map_or(String::new(), |remedy| format!("; {remedy}"));
             format!("interrupted, and its journal cannot be used: {error}{remedy}")
         }
     }

@@ -200,8 +200,8 @@ fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Ove
     }
     if store.too_large {
         let (discard, prune) = (command("discard ID"), command("prune --checkpoints --older-than 30d --committed"));
-        sessions(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &[discard]);
-        sessions(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &[prune]);
+        sessions(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &[discard.into()]);
+        sessions(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &[prune.into()]);
         let Room { snapshots, bytes, .. } = snapshots.room;
         let prune = format!("{} ({} shows of which)", command("prune --snapshots DIR"), command("snapshot list --all"));
         could_go(snapshots, bytes, &figures::count(snapshots as u64, "snapshot"), &[prune]);

@@ -46,7 +46,7 @@ pub fn again(args: &args::Log, words: &str) -> String {
     let since = args.since.as_ref().map(|since| format!(" --since {}", since.text)).unwrap_or_default();
     let all = if args.all { " --all" } else { "" };
     let agent = args.agent.as_ref().map(|agent| format!(" --agent {}", shell_word(agent.as_bytes()))).unwrap_or_default();
-    command(format_args!("log{words}{since}{all}{agent} -v"))
+    command(format_args!("log{words}{since}{all}{agent} -v")).into()
 }
 
 fn print(call: &Call, args: &args::Log, asked: &Asked<'_>, Touched { paths, touched: rows, .. }: &Touched) {

@@ -9,6 +9,7 @@ use crate::engine::conflict;
 use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
 use crate::fs::path::AbsPath;
+use crate::remedy::{Command, Remedy, shell, words};
 use crate::session::error::not_now;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -34,16 +35,14 @@ impl Subject<'_> {
     }
 
     /// The remedy for what another session has put there, which has to go first: or its changes are taken out around it.
-    fn or_merge(self, first: String) -> String {
+    fn or_merge(self, first: Remedy) -> Remedy {
         match self {
             Subject::Session(Verb::Rollback, id) => {
-                format!(
-                    "{first}; or {} takes this one out of files alone",
-                    command(format_args!("rollback {} --merge", id.tail()))
-                )
+                let merges = command(format_args!("rollback {} --merge", id.tail()));
+                first + "; or " + merges + " takes this one out of files alone"
             }
             Subject::Session(Verb::Commit, id) => {
-                format!("{first}; or {} puts texts onto it", command(format_args!("commit {} --merge", id.tail())))
+                first + "; or " + command(format_args!("commit {} --merge", id.tail())) + " puts texts onto it"
             }
             _ => first,
         }
@@ -51,14 +50,14 @@ impl Subject<'_> {
 
     /// The remedy for conflicts. `forcible`: --force goes on over some of them; under --force none of these are left. `merges`: some may
     /// merge.
-    fn remedy(self, forcible: bool, merges: bool) -> String {
+    fn remedy(self, forcible: bool, merges: bool) -> Remedy {
         let force = if forcible { "; --force goes on, and keeps a copy of what it overwrites" } else { "" };
         match self {
             Subject::Session(_, id) => {
                 let merge = if merges { "; --merge goes on where texts merge" } else { "" };
-                format!("{} shows both sides{merge}{force}", command(format_args!("diff {} --conflicts", id.tail())))
+                command(format_args!("diff {} --conflicts", id.tail())) + " shows both sides" + merge + force
             }
-            Subject::Restore(_) => format!("try again when nobody writes there{force}"),
+            Subject::Restore(_) => words("try again when nobody writes there") + force,
         }
     }
 }
@@ -66,7 +65,7 @@ impl Subject<'_> {
 /// The error of an act with all the paths in its way. `gone`: the directory whose absence explains conflicts. `merges`: some of them may merge.
 pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges: bool) -> Error {
     let mut missing = String::new();
-    let mut remedy = error.remedy().map(str::to_owned);
+    let mut remedy = error.advice().cloned();
     if let Some(conflicts) = conflict::of(&error) {
         missing = gone.map(|gone| format!("; {gone} is gone, moved or deleted")).unwrap_or_default();
         let known = remedy.map(|known| subject.or_merge(known));
@@ -83,20 +82,19 @@ pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges
 }
 
 /// The remedy for a directory that is gone.
-fn with_directory(gone: &AbsPath) -> String {
-    let made = format!("mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()));
+fn with_directory(gone: &AbsPath) -> Remedy {
+    let made = shell(format_args!("mkdir -p {}", shell_word(gone.as_bytes()))) + ", then --force does what can be done";
     let is_directory = |path: &AbsPath| path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     match gone.parent().filter(|above| !is_directory(above)) {
-        Some(obstacle) => format!("move {} away, and move it back; or {made}", shell_word(obstacle.as_bytes())),
-        None => format!("move it back; or {made}"),
+        Some(obstacle) => words(format_args!("move {} away, and move it back; or ", shell_word(obstacle.as_bytes()))) + made,
+        None => "move it back; or " + made,
     }
 }
 
 /// The error for a session among the paths of another one.
 pub fn of_its_own(verb: Verb, id: &str, other: &str) -> Error {
     let [first, second] = [id, other].map(|key| command(format_args!("{} {key}", verb.word())));
-    Error::refused(format!("{other} is a session and no path: each takes a call of its own"))
-        .with_remedy(format!("{first}; {second}"))
+    Error::refused(format!("{other} is a session and no path: each takes a call of its own")).with_remedy(first + "; " + second)
 }
 
 /// The error for a session whose newest command failed, where nobody can be asked.
@@ -104,14 +102,13 @@ pub fn is_failed(id: &Id, failed: Failed) -> Error {
     let (tail, failed) = (id.tail(), failed.text());
     let shows = command(format_args!("diff {tail}"));
     let message = format!("session {tail}: {failed}, so it may hold half of what was meant");
-    Error::refused(message).with_remedy(format!("{shows} shows it; -y commits it"))
+    Error::refused(message).with_remedy(shows + " shows it; -y commits it")
 }
 
 /// The error if a session could not be told yet of what was committed of it.
 pub fn untold(error: &Error, of: &str, part: &str) -> Error {
     let why = format!("session {part} is committed, and session {of} was not told yet of what left it: {error}");
-    Error::new(Kind::LeftOut, why)
-        .with_remedy(format!("{} tells it, as does the next verb that changes something", command("recover")))
+    Error::new(Kind::LeftOut, why).with_remedy(command("recover") + " tells it, as does the next verb that changes something")
 }
 
 /// The error for changes that do not merge.
@@ -125,7 +122,7 @@ pub fn do_not_merge(id: &Id, against: Vec<Against>) -> Error {
     let paths = if against.len() > 1 { against } else { Vec::new() };
     Error::new(Kind::Conflict, message)
         .with_rows(paths)
-        .with_remedy(format!("{shows} shows both sides; name the other paths, or edit one side"))
+        .with_remedy(shows + " shows both sides; name the other paths, or edit one side")
 }
 
 /// The error for a merge of blocks.
@@ -147,7 +144,7 @@ pub fn not_on_tree(id: &Id) -> Error {
 /// The error for a commit with a time to confirm it, of a session that is committed in part.
 pub fn is_in_part(id: &Id) -> Error {
     let message = format!("cannot commit {id} with --confirm-within: a part of it is committed already");
-    Error::refused(message).with_remedy(format!("{}, then commit all of it", command(format_args!("rollback {id}"))))
+    Error::refused(message).with_remedy(command(format_args!("rollback {id}")) + ", then commit all of it")
 }
 
 /// The error for picks, if something else stands there than was shown.
@@ -180,7 +177,7 @@ pub fn comes_with(path: &AbsPath, inner: &AbsPath) -> String {
 /// The error for words behind a path that take no part of its change.
 pub fn takes_no_blocks(id: &Id, path: &AbsPath, why: &str) -> Error {
     let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
-    Error::usage(format!("{path}: {why}")).with_path(path).with_remedy(format!("{shows} shows what can be taken of it"))
+    Error::usage(format!("{path}: {why}")).with_path(path).with_remedy(shows + " shows what can be taken of it")
 }
 
 /// The error for blocks of a change that is taken whole.
@@ -196,14 +193,14 @@ pub fn has_metadata(id: &Id, path: &AbsPath) -> Error {
 /// The error for a word that is a path and blocks of another one.
 pub fn two_meanings(path: &AbsPath, of: &AbsPath) -> Error {
     let error = Error::usage(format!("{path}: a changed file is called that, and {of} has changes, too")).with_path(path);
-    error.with_remedy(format!("{} shows both, and takes either", command("review")))
+    error.with_remedy(command("review") + " shows both, and takes either")
 }
 
 /// The error for a directory that only has changes below it.
 pub fn no_blocks(id: &Id, path: &AbsPath) -> Error {
     let shows = command(format_args!("diff {} --blocks {}", id.tail(), shell_word(path.as_bytes())));
     let error = Error::usage(format!("{path}: it has no blocks: what changed lies below it")).with_path(path);
-    error.with_remedy(format!("{shows} shows what can be taken there"))
+    error.with_remedy(shows + " shows what can be taken there")
 }
 
 /// The error for a file whose blocks nothing tells any more. `is_in`: the change is on the tree.
@@ -212,10 +209,10 @@ pub fn blocks_changed(id: &Id, path: &AbsPath, is_in: bool) -> Error {
     let error = Error::new(Kind::Conflict, format!("{path}: {CHANGED}")).with_path(path);
     let shows = command(format_args!("diff {tail} --conflicts {}", shell_word(path.as_bytes())));
     if is_in {
-        return error.with_remedy(format!("{shows} shows both sides"));
+        return error.with_remedy(shows + " shows both sides");
     }
     let merges = command(format_args!("commit {tail} --merge"));
-    error.with_remedy(format!("{shows} shows both sides; {merges} puts one onto the other"))
+    error.with_remedy(shows + " shows both sides; " + merges + " puts one onto the other")
 }
 
 /// The error for blocks of one of several names, to be committed.
@@ -228,7 +225,7 @@ pub fn names_leave_together(path: &AbsPath) -> Error {
 pub fn names_discard_together(id: &Id, path: &AbsPath) -> Error {
     let alone = command(format_args!("discard {} {}", id.tail(), shell_word(path.as_bytes())));
     let error = Error::refused(format!("{path}: it has several names, which leave together")).with_path(path);
-    error.with_remedy(format!("{alone} takes all of them out"))
+    error.with_remedy(alone + " takes all of them out")
 }
 
 /// The error for a part of one of several names, to be taken back.
@@ -236,14 +233,14 @@ pub fn names_part(id: &Id, path: &AbsPath) -> Error {
     let why = format!("{path}: it has, or had, several names, which would be files of their own");
     let whole = command(format_args!("rollback {} --force {}", id.tail(), shell_word(path.as_bytes())));
     // Edited since, it would be a conflict without.
-    Error::refused(why).with_path(path).with_remedy(format!("{whole} takes it back, and keeps a copy of what is there now"))
+    Error::refused(why).with_path(path).with_remedy(whole + " takes it back, and keeps a copy of what is there now")
 }
 
 /// The error for words of a discard of which some are sessions, and some paths.
 pub fn sessions_and_paths(key: &str, path: &AbsPath, other: &str) -> Error {
     let message = format!("{other} is a session, and {path} a path of another one: each takes a call of its own");
     let [first, second] = [format!("discard {key} PATH"), format!("discard {other}")].map(command);
-    Error::refused(message).with_remedy(format!("{first}; {second}"))
+    Error::refused(message).with_remedy(first + "; " + second)
 }
 
 /// The error for a word that is a session, and a path of another one.
@@ -258,7 +255,7 @@ pub fn neither(id: &Id, word: &Path, nearest: Option<&AbsPath>) -> Error {
     let word = word.to_string_lossy();
     let nearest = nearest.map_or(String::new(), |nearest| format!("; the nearest is {nearest}"));
     Error::refused(format!("{word} is no session, and session {} holds no change there{nearest}", id.tail()))
-        .with_remedy(command(format_args!("show {} lists what it holds", id.tail())))
+        .with_remedy(command(format_args!("show {}", id.tail())) + " lists what it holds")
 }
 
 /// A session that stays as it is, as it is discarded already.
@@ -283,7 +280,7 @@ fn plural(n: u64, word: &str) -> String {
 pub fn drops_unasked(sessions: usize, held: u64, everywhere: bool) -> Error {
     let what = all_of(sessions, held, everywhere);
     let error = Error::usage(format!("discard --all drops {what}, and there is no terminal to ask at"));
-    error.with_remedy(format!("{} shows it; -y goes on", command("list --status pending")))
+    error.with_remedy(command("list --status pending") + " shows it; -y goes on")
 }
 
 /// The error for `--patch` where nobody can be asked.
@@ -294,26 +291,27 @@ pub fn patch_unasked() -> Error {
 
 /// The error if there is no act to undo.
 pub fn nothing_to_undo() -> Error {
-    Error::refused("nothing to undo: no act of this project has an undo left").with_remedy(command("log lists what was done"))
+    Error::refused("nothing to undo: no act of this project has an undo left")
+        .with_remedy(command("log") + " lists what was done")
 }
 
 /// The error if the newest act is no undo. `rolled_back`: the session of a rollback that is the newest act.
 pub fn nothing_to_redo(rolled_back: Option<&Id>) -> Error {
     let error = Error::refused("nothing to redo: the newest act here is no undo");
     error.with_remedy(match rolled_back {
-        Some(id) => command(format_args!("redo {}", id.tail())),
-        None => command("log lists what was done"),
+        Some(id) => command(format_args!("redo {}", id.tail())).into(),
+        None => command("log") + " lists what was done",
     })
 }
 
 /// The command that takes the newest act on a session back.
-pub fn undo_of(id: &Id) -> String {
+pub fn undo_of(id: &Id) -> Command {
     command(format_args!("undo {}", id.tail()))
 }
 
 /// The remedy that names the undo of an act.
-pub fn takes_it_back(id: &Id) -> String {
-    format!("{} takes it back", undo_of(id))
+pub fn takes_it_back(id: &Id) -> Remedy {
+    undo_of(id) + " takes it back"
 }
 
 /// An act in words: what it was, on what, when and by whom. `command`: that of its session.
@@ -342,14 +340,14 @@ pub fn newest_is(id: &Id, verb: Option<&str>, on: Option<u32>) -> String {
 }
 
 /// The remedy that names an older act.
-pub fn before_it(id: &Id) -> String {
-    format!("the one before it: {}", undo_of(id))
+pub fn before_it(id: &Id) -> Remedy {
+    "the one before it: " + undo_of(id)
 }
 
 /// The error if the log lacks the newest act, which is on this session.
-pub fn not_in_log(id: &Id, remedy: Option<String>) -> Error {
+pub fn not_in_log(id: &Id, remedy: Option<Remedy>) -> Error {
     let error = Error::refused(format!("the log has no line of the newest act, on session {}", id.tail()));
-    error.with_remedy(remedy.unwrap_or_else(|| command(format_args!("show {}", id.tail()))))
+    error.with_remedy(remedy.unwrap_or_else(|| command(format_args!("show {}", id.tail())).into()))
 }
 
 /// Why an act cannot be taken back any more.
@@ -402,7 +400,7 @@ pub fn nothing_of(header: &Header) -> Error {
 /// The error for an undo that nobody can be asked about.
 pub fn undo_unasked(id: &Id) -> Error {
     let yes = command(format_args!("undo {} -y", id.tail()));
-    Error::usage("undo asks first, and there is no terminal").with_remedy(format!("{yes} asks nothing"))
+    Error::usage("undo asks first, and there is no terminal").with_remedy(yes + " asks nothing")
 }
 
 /// The state after a signal, once what was overdue was dealt with.
@@ -416,5 +414,5 @@ pub fn waits_for_none(id: &Id) -> Error {
 /// The error for a session that was rolled back, as nobody confirmed it. `at`: when.
 pub fn confirmed_late(id: &Id, at: &str) -> Error {
     let error = Error::refused(format!("session {id} was not confirmed in time, and was rolled back at {at}"));
-    error.with_remedy(format!("{} commits it again", command(format_args!("redo {id}"))))
+    error.with_remedy(command(format_args!("redo {id}")) + " commits it again")
 }

@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 
 use crate::capture::inside::Inside;
 use crate::config::edits;
-use crate::error::{Error, Kind, command, recant, shell_word};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::remedy::{Command, Remedy, shell, words};
 use crate::session::act::Acted;
 use crate::session::change::Changes;
 use crate::session::error::not_now;
@@ -18,7 +19,7 @@ use crate::verb::want::Want;
 
 /// The error for `last` in a store without sessions.
 pub fn no_session() -> Error {
-    Error::refused("there is no session yet").with_remedy("recant run -- COMMAND begins one")
+    Error::refused("there is no session yet").with_remedy(shell("recant run -- COMMAND") + " begins one")
 }
 
 /// The error if a signal came before the verb began. `state`: what is true then.
@@ -40,7 +41,7 @@ pub fn runs(id: &Id) -> Error {
 pub fn just_collected(id: &Id) -> Error {
     let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
     let error = not_now(id, "its run was cut off, and may have done half of its work");
-    error.with_remedy(format!("{diff} shows it; {commit} commits it"))
+    error.with_remedy(diff + " shows it; " + commit + " commits it")
 }
 
 /// The note of a session that began as another one was at a step.
@@ -76,20 +77,20 @@ pub fn no_project() -> Error {
     let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
     Error::refused(format!("cannot tell which project this is: {why}"))
-        .with_remedy(format!("cd into the project, or name a session by its ID ({})", command("list --all")))
+        .with_remedy("cd into the project, or name a session by its ID (" + command("list --all") + ")")
 }
 
 /// The error for an agent, with the command for the person.
-pub fn refused(variable: &str, command: &str) -> Error {
+pub fn refused(variable: &str, command: Command) -> Error {
     let message = format!("an agent calls ({variable} is set): a person decides what becomes real");
-    Error::refused(message).with_remedy(format!("in a terminal of your own: {command}"))
+    Error::refused(message).with_remedy("in a terminal of your own: " + command)
 }
 
 /// The error for an agent that would drop a session in which a person made something.
 pub fn a_persons(variable: &str, id: &Id) -> Error {
     let (tail, typed) = (id.tail(), command(format_args!("discard {}", id.tail())));
     let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
-    Error::refused(message).with_remedy(format!("in a terminal of your own: {typed}"))
+    Error::refused(message).with_remedy("in a terminal of your own: " + typed)
 }
 
 /// The error for an agent that would go on in a session that a person began.
@@ -97,8 +98,8 @@ pub fn begun_by_a_person(variable: &str, header: &Header) -> Error {
     let (tail, fork) = (header.id.tail(), command(format_args!("fork {}", header.id.tail())));
     let message = format!("an agent calls ({variable} is set): a person began session {tail}");
     let remedy = match header.origin {
-        Origin::Captured => format!("{fork} begins one of your own as it is"),
-        Origin::Staged => command("session new begins one of your own"),
+        Origin::Captured => fork + " begins one of your own as it is",
+        Origin::Staged => command("session new") + " begins one of your own",
     };
     Error::refused(message).with_remedy(remedy)
 }
@@ -106,11 +107,8 @@ pub fn begun_by_a_person(variable: &str, header: &Header) -> Error {
 /// The error for a session that waits to be confirmed until `due`.
 pub fn waits(header: &Header, due: Time, act: &str) -> Error {
     let (id, until) = (&header.id, time::local(due, true));
-    let remedy = format!(
-        "{} lets it stay, {} takes it back",
-        command(format_args!("confirm {id}")),
-        command(format_args!("rollback {id}"))
-    );
+    let [confirm, rollback] = ["confirm", "rollback"].map(|verb| command(format_args!("{verb} {id}")));
+    let remedy = confirm + " lets it stay, " + rollback + " takes it back";
     Error::refused(format!("cannot {act} {id}: it waits to be confirmed until {until}")).with_remedy(remedy)
 }
 
@@ -119,8 +117,8 @@ pub fn gone_on(header: &Header, step: u32) -> Error {
     let (head, tail) = (header.head(), header.id.tail());
     let error = Error::refused(format!("session {tail} stands at step {head}, and not at {step}"));
     error.with_remedy(match step < header.next_step() {
-        true => format!("{} shows what came since", command(format_args!("diff {tail} --since {step}"))),
-        false => command(format_args!("steps {tail}")),
+        true => command(format_args!("diff {tail} --since {step}")) + " shows what came since",
+        false => command(format_args!("steps {tail}")).into(),
     })
 }
 
@@ -137,7 +135,9 @@ pub fn pending(error: Error, pending: &[Header]) -> Error {
         format!("{}{name}", header.id.tail())
     };
     let pending: Vec<String> = pending.iter().map(show).collect();
-    error.with_remedy(format!("pending here: {}; {}", pending.join(", "), command("list --all shows all sessions")))
+    error.with_remedy(
+        words(format_args!("pending here: {}; ", pending.join(", "))) + command("list --all") + " shows all sessions",
+    )
 }
 
 /// The error if several sessions have the name, all of other projects.
@@ -166,8 +166,8 @@ pub fn does_not_fit(word: &str, want: Want, newest: &Header, before: Option<&Hea
         _ => format!("show {tail}"),
     };
     error.with_remedy(match before {
-        Some(before) => format!("the one before it: {}", act_on(want, &before.id)),
-        None => command(back),
+        Some(before) => "the one before it: " + act_on(want, &before.id),
+        None => command(back).into(),
     })
 }
 
@@ -188,14 +188,14 @@ pub fn none_here(project: Option<&AbsPath>, want: Want, elsewhere: Option<(&Head
     let project = project.map(|project| format!(": {project}")).unwrap_or_default();
     let problem = Error::refused(format!("no session of this project can be {}{project}", done(want)));
     problem.with_remedy(match elsewhere {
-        None => command("list --all shows all sessions"),
+        None => command("list --all") + " shows all sessions",
         Some((header, begun_in)) => newest_elsewhere(want, header, begun_in),
     })
 }
 
-fn newest_elsewhere(want: Want, header: &Header, begun_in: Option<&AbsPath>) -> String {
+fn newest_elsewhere(want: Want, header: &Header, begun_in: Option<&AbsPath>) -> Remedy {
     let place = begun_in.map(|dir| format!(", begun in {dir}")).unwrap_or_default();
-    format!("the newest elsewhere{place}: {}", act_on(want, &header.id))
+    words(format_args!("the newest elsewhere{place}: ")) + act_on(want, &header.id)
 }
 
 /// Whose an act was, for a person: `claude 7's`, `user 1000's`.
@@ -224,7 +224,7 @@ fn done(want: Want) -> &'static str {
 }
 
 /// The command for an act on a session.
-fn act_on(want: Want, id: &Id) -> String {
+fn act_on(want: Want, id: &Id) -> Command {
     command(match want {
         Want::Commit => format!("commit {id}"),
         Want::RollBack => format!("rollback {id}"),
@@ -258,33 +258,30 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
     near.sort();
     let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Error::refused(format!("{path}: not in the session{nearest}")).with_path(path).with_remedy(format!(
-        "{recant} show {} lists what is in it",
-        id.tail(),
-        recant = recant()
-    ))
+    Error::refused(format!("{path}: not in the session{nearest}"))
+        .with_path(path)
+        .with_remedy(command(format_args!("show {}", id.tail())) + " lists what is in it")
 }
 
 /// The error for the steps of a session that has none.
 pub fn no_steps(id: &Id) -> Error {
     let error = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));
-    error.with_remedy(format!("{} shows what it holds", command(format_args!("show {}", id.tail()))))
+    error.with_remedy(command(format_args!("show {}", id.tail())) + " shows what it holds")
 }
 
 /// The error for step 0, which no command made.
 pub fn step_0(id: &Id) -> Error {
     let problem = Error::refused(format!("session {id}: step 0 is the tree as it was: it changed nothing"));
-    problem.with_remedy(format!("{} shows what came after it", command(format_args!("diff {} --since 0", id.tail()))))
+    problem.with_remedy(command(format_args!("diff {} --since 0", id.tail())) + " shows what came after it")
 }
 
 /// The error for a path that has nothing before or after the session.
 pub fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
-    let path_word = shell_word(path.as_bytes());
-    let (when, other) = match before {
-        true => ("before", " shows what is to be there"),
-        false => ("after", " --before shows what was there"),
+    let cat = format!("cat {} {}", id.tail(), shell_word(path.as_bytes()));
+    let (when, remedy) = match before {
+        true => ("before", command(cat) + " shows what is to be there"),
+        false => ("after", command(cat + " --before") + " shows what was there"),
     };
-    let remedy = command(format_args!("cat {} {path_word}{other}", id.tail()));
     Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(remedy)
 }
 
@@ -332,10 +329,10 @@ pub fn is_running(id: &Id) -> Error {
 }
 
 /// The reason why no command can go on in a session, and what to do instead.
-pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
+pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, Remedy)> {
     let tail = header.id.tail();
-    let another = || "name another session: --session NAME begins it".to_owned();
-    let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
+    let another = || words("name another session: --session NAME begins it");
+    let first = || command(format_args!("commit {tail}")) + " makes it real first; or " + another();
     match header.status() {
         Status::RolledBack if header.origin == Origin::Captured && header.may_reopen() && !in_memory => None,
         Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
@@ -346,14 +343,14 @@ pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String
         Status::RolledBack => Some(("it is rolled back", another())),
         Status::Discarded => {
             let (why, remedy) = header.why_discarded();
-            Some((why, remedy.map_or_else(another, |remedy| format!("{remedy}; {}", another()))))
+            Some((why, remedy.map_or_else(another, |remedy| remedy + "; " + another())))
         }
         Status::Running => Some(("a command is running in it", another())),
     }
 }
 
 /// The error for a session whose steps cannot be gone on from.
-pub fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> Error {
+pub fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: Remedy) -> Error {
     let (act, id) = (
         match want {
             Want::Rewind => "rewind",
@@ -364,7 +361,7 @@ pub fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> E
     );
     let problem = Error::refused(format!("cannot {act} session {id}: {why}"));
     // Another session is no remedy for one that is to be rewound.
-    let shows = || format!("{} still shows what a step changed", command(format_args!("diff {} --step N", id.tail())));
+    let shows = || command(format_args!("diff {} --step N", id.tail())) + " still shows what a step changed";
     let has_steps = matches!(header.status(), Status::Committed | Status::RolledBack);
     match want {
         Want::GoOn => problem.with_remedy(remedy),
@@ -376,7 +373,7 @@ pub fn cannot_go_on(header: &Header, want: Want, why: &str, remedy: String) -> E
 /// Adds that a command can go on in the session which has the name.
 pub fn or_go_on(error: Error, name: &str) -> Error {
     let goes_on = command(format_args!("run --session {name} -- COMMAND"));
-    error.with_remedy(format!("{goes_on} goes on in it; or take another name"))
+    error.with_remedy(goes_on + " goes on in it; or take another name")
 }
 
 /// The error if a signal asked to stop before the first effect.
@@ -398,5 +395,5 @@ pub fn has_no_steps(id: &Id) -> Error {
 pub fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
     let begins = command("run --session NAME -- COMMAND");
     let held = format!("step {step} of session {id} holds nothing that a session could begin with");
-    Error::refused(held).with_remedy(format!("{begins} begins one"))
+    Error::refused(held).with_remedy(begins + " begins one")
 }

@@ -60,7 +60,7 @@ pub fn pair(call: &Call, store: &Store, pair: Pair<'_>) -> Result<Of, Error> {
     };
     let mut of = session(call, store, pair.session())?;
     of.about.title = title;
-    of.common.whole = command(format_args!("diff {id} {options}"));
+    of.common.whole = command(format_args!("diff {id} {options}")).into();
     let Some(step) = step else { return Ok(of) };
     // The facts are those of its command; the session's name and status stay.
     of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
@@ -93,13 +93,13 @@ pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Error> 
     let id = of.id().tail();
     let mut page = session(call, store, of)?;
     page.about.title = format!("Conflicts of session {id}");
-    page.common.whole = command(format_args!("diff {id} --conflicts"));
+    page.common.whole = command(format_args!("diff {id} --conflicts")).into();
     Ok(page)
 }
 
 /// The things that all files have in common. `words` are those of the call that shows a path.
 pub fn common(base: Option<AbsPath>, sides: [String; 2], words: String) -> Common {
-    Common { base, sides, whole: command(words), ..Common::default() }
+    Common { base, sides, whole: command(words).into(), ..Common::default() }
 }
 
 /// A status, for those who do not use recant.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::showing::{self, Showing};
 use super::shown::{again, names, times_folded};
 use super::{about, brief, conflicts};
-use crate::error::{Error, Kind, command, recant};
+use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::place::all_whole;
@@ -38,7 +38,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
 fn or_a_path(problem: Error, args: &args::Diff) -> Error {
     match &args.id {
         Some(key) if problem.kind() == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
-            problem.with_remedy(format!("the first word is a session; for the path: {recant} diff last {key}", recant = recant()))
+            problem.with_remedy("the first word is a session; for the path: " + command(format_args!("diff last {key}")))
         }
         _ => problem,
     }

@@ -38,7 +38,7 @@ pub fn again(args: &args::Diff, session: &str, options: &str) -> String {
     let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
     let space = if args.much.form.ignore_space { " -w" } else { "" };
     let renames = args.find_renames.map(|least| format!(" --find-renames={least}%")).unwrap_or_default();
-    command(format_args!("diff {session}{sides}{space}{renames}{paths}{options}"))
+    command(format_args!("diff {session}{sides}{space}{renames}{paths}{options}")).into()
 }
 
 /// The words for changes that are not listed.

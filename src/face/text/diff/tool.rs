@@ -141,11 +141,11 @@ fn named<'n>(call: &'n Call, name: Option<&'n str>) -> &'n str {
 /// Refuses a call for which no program can be run.
 pub fn refuse(call: &Call, name: Option<&str>) -> Result<(), Error> {
     let (message, remedy) = match () {
-        () if !call.out.is_text() => ("a tool shows no JSON", command("diff --json shows the changes")),
-        () if call.is_far => ("a tool runs on this machine alone, without -H", command("diff prints the patch")),
+        () if !call.out.is_text() => ("a tool shows no JSON", command("diff --json") + " shows the changes"),
+        () if call.is_far => ("a tool runs on this machine alone, without -H", command("diff") + " prints the patch"),
         () if named(call, name).is_empty() => (
             "no tool is named, and diff.tool is not set",
-            format!("{}; {} tells of the setting", command("diff --tool meld"), command("config --help")),
+            command("diff --tool meld") + "; " + command("config --help") + " tells of the setting",
         ),
         () => return Ok(()),
     };
