@@ -9,6 +9,7 @@ use crate::capture::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::config;
+use crate::engine::conflict::Since;
 use crate::engine::job::{self, Job, OnConflict};
 use crate::engine::left_out::Aside;
 use crate::engine::minor::{self, Asked, Minor};
@@ -153,7 +154,8 @@ impl Store {
     ) -> Result<report::Report, Error> {
         let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
-        let asked = Asked { verb: verb.of_engine(), paths, minor, ask: &ask };
+        let since = Since::of(&session.header, verb.of_engine());
+        let asked = Asked { verb: verb.of_engine(), paths, minor, since, ask: &ask };
         minor::carry_out_but(&self.fs, &self.store, session, &asked, effect, &Unwatched)
     }
 }

@@ -43,11 +43,12 @@ enum Matter {
     Said(String),
 }
 
-/// The act that left a path as it is expected, in words, and its time.
+/// The act that left a path as it is expected, in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since {
     act: &'static str,
-    time: Time,
+    /// The time before which no change since can lie; `None` where no time is to be told.
+    from: Option<Time>,
 }
 
 impl Since {
@@ -60,14 +61,22 @@ impl Since {
             Verb::Commit if header.origin == Origin::Staged => "it was staged",
             Verb::Commit => "the run",
         };
-        header.imported.is_none().then_some(Self { act, time: header.changed })
+        header.imported.is_none().then_some(Self { act, from: Some(header.created) })
+    }
+
+    /// The act, for a text that is stored: without a time of day.
+    pub fn without_time(self) -> Self {
+        Self { from: None, ..self }
     }
 
     /// Tells what became of an object: `changed since the run, at 19:50`.
     fn changed(self, expected: Option<&State>, found: Option<&State>, difference: Difference) -> String {
         let when = format!("since {}", self.act);
         let Some(found) = found else { return format!("deleted {when}") };
-        let Some(expected) = expected else { return format!("created {when}{}", self.at(found)) };
+        let Some(expected) = expected else {
+            let what = if found.is_file() { String::new() } else { format!(": a {}", sort_word(found.sort())) };
+            return format!("created {when}{}{what}", self.at(found));
+        };
         let (old, new) = (&expected.meta, &found.meta);
         match difference {
             Difference::Presence | Difference::Kind => {
@@ -86,8 +95,7 @@ impl Since {
     /// The time of the change, where the object tells one that can be it.
     fn at(self, found: &State) -> String {
         let changed = found.meta.mtime;
-        // A file's time may lag a few milliseconds behind the clock.
-        let is_told = self.time.s <= changed.s && changed.s <= crate::fs::now().s;
+        let is_told = self.from.is_some_and(|from| from.s <= changed.s && changed.s <= crate::fs::now().s);
         if is_told { format!(", {}", time::clock(changed)) } else { String::new() }
     }
 }

@@ -35,6 +35,8 @@ pub struct Asked<'a> {
     pub paths: &'a [AbsPath],
     /// The conflicts that leave their path out.
     pub minor: Minor<'a>,
+    /// The act since which what conflicts is otherwise, if that is to be told.
+    pub since: Option<Since>,
     pub ask: &'a Ask<'a>,
 }
 
@@ -58,8 +60,7 @@ pub fn carry_out_but(
             Err(Err(error)) => return Err(error),
             Err(Ok(conflicts)) => conflicts,
         };
-        let since = Since::of(&session.header, asked.verb);
-        conflicts.iter_mut().for_each(|conflict| conflict.note_since(since));
+        conflicts.iter_mut().for_each(|conflict| conflict.note_since(asked.since));
         let goes_on = match asked.minor {
             Minor::Stops => false,
             Minor::LeftOut(minor) => set_aside(session, minor, &mut aside, &conflicts)?,

@@ -3,12 +3,10 @@
 use crate::fs::dir::Dir;
 use crate::session::by::{By, MOST, Pointer};
 
-/// The variable for agents that set none of their own.
-pub const AGENT: &str = "RECANT_AGENT";
-
-/// Variables that agents set for the commands they run, each with the agent's word; `None`: the value is the word.
+/// Variables that agents set for the commands they run, each with the agent's word; `None`: the value is the word. RECANT_AGENT is for
+/// agents that set none of their own.
 const VARIABLES: [(&str, Option<&str>); 15] = [
-    (AGENT, None),
+    ("RECANT_AGENT", None),
     ("CLAUDECODE", Some("claude")),
     ("CODEX_THREAD_ID", Some("codex")),
     ("CODEX_SANDBOX", Some("codex")),
@@ -39,16 +37,12 @@ pub fn variable() -> Option<(&'static str, String)> {
 
 /// The agent that calls; `None` for a person. Its turn is what RECANT_TURN says; else it is looked up in the store by the agent's session.
 pub fn caller(store: &Dir) -> Option<By> {
-    variable().map(|(_, agent)| as_agent(store, agent))
-}
-
-/// The agent that calls, by its word.
-pub fn as_agent(store: &Dir, agent: String) -> By {
+    let (_, agent) = variable()?;
     let own = SESSIONS.into_iter().find(|(word, _)| *word == agent);
     let session = value("RECANT_AGENT_SESSION").or_else(|| value(own?.1));
     let told = value("RECANT_TURN").and_then(|turn| turn.parse().ok());
     let turn = told.or_else(|| Some(Pointer::read(store, &agent, session.as_deref()?)?.turn));
-    By { agent, session, turn }
+    Some(By { agent, session, turn })
 }
 
 /// A variable's value in one line; `None` if it is empty or missing.

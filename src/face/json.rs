@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::tree::json;
 
@@ -40,12 +39,6 @@ pub fn print(to: impl Write, body: &impl Serialize) {
 /// The text of a document.
 pub fn printed(body: &impl Serialize) -> Vec<u8> {
     json::printed(&Document { schema: SCHEMA, body })
-}
-
-/// A document as a value, for a client that gets it in another one.
-pub fn document(body: &impl Serialize) -> Value {
-    // What is written as JSON can be read as such.
-    serde_json::from_slice(&printed(body)).unwrap_or_default()
 }
 
 /// The text of a document, with its newline.

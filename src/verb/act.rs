@@ -12,7 +12,7 @@ use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Request};
 use crate::config;
 use crate::engine::Effect;
-use crate::engine::conflict::{self, Conflict};
+use crate::engine::conflict::{self, Conflict, Since};
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::left_out::{Aside, Denied};
 use crate::engine::minor::{self, Asked, Minor};
@@ -57,6 +57,8 @@ pub struct Act<'a> {
     pub on_limit: OnLimit,
     /// True for a session that holds no content, as it was filled to ask.
     pub unheld: bool,
+    /// The act since which what conflicts is otherwise, if that is to be told.
+    pub since: Option<Since>,
 }
 
 impl Act<'_> {
@@ -66,7 +68,7 @@ impl Act<'_> {
             config::OnLimit::Full => OnLimit::Full,
             config::OnLimit::Partial => OnLimit::Partial,
         };
-        Self { verb, conflicts, only: None, accept_unsynced: verb == Verb::Redo, on_limit, unheld: false }
+        Self { verb, conflicts, only: None, accept_unsynced: verb == Verb::Redo, on_limit, unheld: false, since: None }
     }
 
     fn job(&self, session: &Locked, paths: &[AbsPath], aside: &Aside, (limits, denied): (Limits, &Denied)) -> Result<Job, Error> {
@@ -111,7 +113,7 @@ pub fn carry_out(
         Conflicts::Force => Minor::Forced,
     };
     let progress = desk.caller.progress();
-    let asked = Asked { verb: act.verb, paths, minor, ask: &ask };
+    let asked = Asked { verb: act.verb, paths, minor, since: act.since, ask: &ask };
     let done = minor::carry_out_but(&desk.fs, store, session, &asked, effect, &*progress);
     drop(progress);
     let report = done.map_err(|error| refused(subject, session, error))?;
@@ -135,6 +137,7 @@ pub fn on_session(
     act: &Act<'_>,
 ) -> Result<(Report, Rest), Error> {
     let id = session.id().clone();
+    let act = &Act { since: act.since.or_else(|| Since::of(&session.header, act.verb)), ..*act };
     let act_on = |session: &mut Locked| carry_out(desk, store, session, paths, effect, act, Subject::Session(act.verb, &id));
     match effect {
         Effect::Print => act_on(session).map(|report| (report, Rest::None)),

@@ -21,12 +21,9 @@ pub struct Acted {
     /// With a time within which it is to be confirmed.
     #[serde(rename = "confirm", skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
-    /// The session of which it committed a part.
+    /// The session of which it committed a part, or took one back, by a session of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<PartOf>,
-    /// The session of which it took a part back, by a session of its own.
-    #[serde(skip)]
-    pub back_of: Option<Id>,
     /// The steps that a commit left behind, if that is still to be said.
     #[serde(skip)]
     pub behind: Option<Behind>,
@@ -41,6 +38,9 @@ pub struct PartOf {
     pub session: Id,
     /// The number of changes that it holds then.
     pub changes: u64,
+    /// True if the part was taken back.
+    #[serde(skip)]
+    pub is_back: bool,
 }
 
 impl Acted {
@@ -48,7 +48,7 @@ impl Acted {
     pub fn of(session: &Session, report: Report, rest: Rest) -> Self {
         let rest = session.header.of.clone().map(|of| (of, rest));
         let (id, name) = (session.id().clone(), session.header.name.clone());
-        Self { session: id, name, report, waiting: None, part_of: None, back_of: None, behind: None, rest }
+        Self { session: id, name, report, waiting: None, part_of: None, behind: None, rest }
     }
 
     /// True if nothing was left out, and all that went is kept.

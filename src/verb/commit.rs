@@ -1,5 +1,14 @@
 //! `commit`: what a session holds becomes real, all or a part. A part becomes a session of its own, committed at once; the rest goes on, made
 //! of what is on the tree then.
+//!
+//! ```text
+//! open  the session, locked (a dry run: to look at)             asks: last, if others acted on it
+//! share ┬ own paths                                             asks: --patch, block by block
+//!       └ a part ── merge ── with its names and directories ──┐ asks: failed, unseen steps
+//! own  (all):  steps left behind, merge, deadline             │ asks: steps left behind
+//!              └ act::on_session ── engine ── Acted           │
+//! commit_part: pieces ── a session of them ── act::carry_out ─┴ told to the session that it left ── Acted
+//! ```
 
 use super::act::{Act, Conflicts, on_session};
 use super::acted::{Acted, PartOf};
@@ -86,6 +95,9 @@ pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
 fn share(desk: &Desk, call: &Commit, store: &Store, session: &Locked) -> Result<Share, Error> {
     if matches!(call.of.what, What::All | What::Moved(_)) {
         return Ok(Share::Own(Vec::new()));
+    }
+    if session.header.freed {
+        return Err(error::content_gone(session.id()));
     }
     if !matches!(call.of.what, What::Beside(_)) {
         commit::refuse_unsynced(session, call.accept_unsynced)?;
@@ -181,7 +193,8 @@ fn say_behind(desk: &Desk, session: &Session, dry_run: bool) -> Result<Option<Be
 /// Asks before a session is committed whose newest command that changed something failed or was cut off, as it may be half of what was meant,
 /// and before steps are that the person has not looked at.
 fn ask_before(desk: &Desk, store: &Store, session: &Session, call: &Commit) -> Result<(), Error> {
-    if call.of.dry_run || desk.yes {
+    let is_held = session.header.discarded.is_none() && !session.header.is_all_in();
+    if call.of.dry_run || desk.yes || !is_held {
         return Ok(());
     }
     // `--accept-unsynced` answers for a run that a restart cut off.
@@ -206,6 +219,9 @@ fn part(
     if selection.is_empty() {
         chosen_none(session);
         return Ok(None);
+    }
+    if selection.values().any(|taken| *taken != Taken::Whole) {
+        may_choose(session)?;
     }
     ask_before(desk, store, session, call)?;
     if call.merge {
@@ -256,7 +272,7 @@ fn commit_part(
     let of = session.id().clone();
     let words = match &call.of.what {
         What::Beside(_) => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
-        what => piece::words(Verb::Commit, &of, matches!(what, What::Asked(_) | What::Picked(_)), what),
+        what => piece::words(Verb::Commit, &of, what),
     };
     let terms =
         Terms { of: session, verb: Verb::Commit, target: &call.of, words: &words, force: call.force, within: call.within };
@@ -269,10 +285,10 @@ fn commit_part(
     // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
     let gone_on = session.settle_parting(&desk.fs, store);
     let Committed { id, report, waiting } = done?;
-    let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes });
+    let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes, is_back: false });
     let rest = Some((of, gone_on.err().map_or(Rest::None, Rest::Untold)));
     let name = session.header.name.clone();
-    Ok(Acted { session: id, name, report, waiting, part_of, back_of: None, behind: None, rest })
+    Ok(Acted { session: id, name, report, waiting, part_of, behind: None, rest })
 }
 
 /// The record of what leaves the session with these pieces. `rests`: what each change leads to then; `None` for one that leaves whole.

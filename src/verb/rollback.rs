@@ -2,7 +2,7 @@
 //! own, and the rollback of that one gives it again.
 
 use super::act::{Act, Conflicts, on_session};
-use super::acted::Acted;
+use super::acted::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
 use super::parts::picks;
@@ -11,11 +11,11 @@ use super::parts::select::{self, Selection, Way};
 use super::said::{Choosing, Said};
 use super::target::{Target, What};
 use super::want::Want;
-use crate::capture::rejoin::Rest;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::merge::{Both, Onto, out_of};
 use crate::diff::sources::Sources;
 use crate::engine::Effect;
+use crate::engine::conflict::Since;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::{Against, Error};
@@ -81,15 +81,14 @@ fn in_blocks(what: &What, changes: &Changes) -> Result<bool, Error> {
 /// All that stands against it.
 pub fn take_back(desk: &Desk, store: &Store, session: &mut Locked) -> Result<Report, Error> {
     session.acts_by(By { agent: "deadline".into(), session: None, turn: None });
-    let act = Act::new(desk, Verb::Rollback, Conflicts::Stop);
+    // What is found is stored, and compared with what was found before.
+    let since = Since::of(&session.header, Verb::Rollback).map(Since::without_time);
+    let act = Act { since, ..Act::new(desk, Verb::Rollback, Conflicts::Stop) };
     let (report, rest) = on_session(desk, store, session, &[], Effect::Apply, &act)?;
     if let Some(of) = &session.header.of {
         desk.caller.tell(Said::Rest { of, part: session.id(), rest: &rest });
     }
-    match (rest, &session.header.of) {
-        (Rest::Untold(why), Some(of)) => Err(error::untold(&why, of.tail(), session.id().tail())),
-        _ => Ok(report),
-    }
+    Ok(report)
 }
 
 /// The end of a rollback of a part.
@@ -132,21 +131,13 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
         desk.caller.tell(Said::NothingOnTree(session.id()));
         return Ok(Part::None);
     }
-    let words = piece::words(Verb::Rollback, session.id(), in_blocks, &call.of.what);
+    let words = piece::words(Verb::Rollback, session.id(), &call.of.what);
     let terms = Terms { of: session, verb: Verb::Rollback, target: &call.of, words: &words, force: call.force, within: None };
     let Committed { id, mut report, .. } = piece::commit(desk, store, &pieces, &terms, |_, _| Ok(()))?;
     report.notes.splice(0..0, notes);
-    let back_of = Some(session.id().clone());
-    Ok(Part::Acted(Box::new(Acted {
-        session: id,
-        name: None,
-        report,
-        waiting: None,
-        part_of: None,
-        back_of,
-        behind: None,
-        rest: None,
-    })))
+    let of = session.id().clone();
+    let part_of = Some(PartOf { session: of, changes: session.header.counts.changes, is_back: true });
+    Ok(Part::Acted(Box::new(Acted { session: id, name: None, report, waiting: None, part_of, behind: None, rest: None })))
 }
 
 fn selected(desk: &Desk, call: &Rollback, session: &Locked, (changes, sides): (&Changes, &[Side])) -> Result<Selection, Error> {

@@ -118,7 +118,7 @@ fn carry_out(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, how
                 ask(desk, store, deed, &would.report)?;
             }
             let acted = rollback(desk, &Rollback { of, merge, force })?;
-            note_done(desk, store, deed, Verb::Rollback, (takes_back, dry_run))?;
+            say_unnoted(desk, note_done(desk, store, deed, Verb::Rollback, (takes_back, dry_run)));
             acted
         }
         Inverse::Redo => {
@@ -126,7 +126,7 @@ fn carry_out(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, how
                 ask(desk, store, deed, &redo::redo(desk, &to_tell(), force)?.report)?;
             }
             let acted = redo::redo(desk, &of, force)?;
-            note_done(desk, store, deed, Verb::Redo, (takes_back, dry_run))?;
+            say_unnoted(desk, note_done(desk, store, deed, Verb::Redo, (takes_back, dry_run)));
             Some(acted)
         }
         Inverse::BringBack => return bring_back(desk, store, deed, takes_back, dry_run).map(Undone::Back),
@@ -134,6 +134,13 @@ fn carry_out(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, how
         Inverse::None => return Err(error::nothing_to_undo()),
     };
     Ok(Undone::Acted(acted.map(Box::new)))
+}
+
+/// Warns if that could not be noted: the act itself is done, and its report is owed.
+fn say_unnoted(desk: &Desk, noted: Result<(), Error>) {
+    if let Err(error) = noted {
+        desk.caller.tell(Said::NotLogged(&error));
+    }
 }
 
 /// Notes that an act is taken back whose inverse found all as it is to be: no operation says so, and the next undo would meet it again.

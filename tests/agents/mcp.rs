@@ -595,6 +595,8 @@ fn a_persons_tool_gives_the_command_to_type() {
         assert_eq!(told["command"], format!("recant commit {} {}", &two[16..], world.path("b.txt").display()), "{told}");
         typed(&told);
         assert!(world.exists("b.txt") && !world.exists("c.txt"));
+        let told = refused(client.call("rollback", json!({ "session": &id, "paths": ["a.txt:1"] })));
+        assert_eq!(told["command"], format!("recant rollback {} {}:1", &id[16..], world.path("a.txt").display()), "{told}");
         // What cannot be done is said at once.
         let nothing = refused(client.call("commit", json!({ "session": &id })));
         assert!(nothing.get("command").is_none() && nothing["message"].as_str().unwrap().contains("nothing"), "{nothing}");

@@ -57,6 +57,11 @@ fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
         }
         let refused = desk.recant(&format!("commit {id}")).with(1).stderr();
         assert!(refused.contains(&format!("session {tail}: failed (3), so it may hold half")), "{refused}");
+        // Nothing is asked about what cannot be committed in any case.
+        desk.recant(&format!("discard {id}")).ok();
+        let refused = desk.recant(&format!("commit {id} half")).with(1).stderr();
+        assert!(refused.contains("discarded") && !refused.contains("failed (3)"), "{refused}");
+        desk.recant(&format!("undo {id} -y")).ok();
         for words in ["", "list"] {
             assert!(desk.recant(words).ok().stdout().contains("failed (3)"), "{words}");
         }

@@ -346,7 +346,7 @@ fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_
         ("show nothing --json", 1, Some("kind")),
         ("diff last nothing/here --json", 1, Some("kind")),
         ("log x -n x --json", 2, Some("kind")),
-        ("commit last --json", 0, Some("note")),
+        ("commit last --json", 0, None),
         ("config --json", 0, None),
         ("log --json -v", 0, None),
     ] {

@@ -4,7 +4,6 @@
 //! decides is looked at by a dry run; no variable, option or setting lets more through (Q1).
 
 mod child;
-mod client;
 mod held;
 mod look;
 mod person;
@@ -20,7 +19,6 @@ use crate::face::by;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
 use crate::fs::signal_pipe;
 use crate::mcp::carrier::{Asked, Carrier, Stop, Told};
 use crate::mcp::serve::serve;
@@ -38,7 +36,7 @@ pub fn mcp(call: &Call) -> Result<Ended, Error> {
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let store = matches!(call.place.from, From::Option(_)).then(|| call.store_path()).transpose()?;
-    let mut server = Recant { program: Program::of(store.as_ref())?, store, tag };
+    let mut server = Recant { program: Program::of(store.as_ref())?, tag };
     call.out.detail("serves the Model Context Protocol on standard input and output");
     let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
     let came = Arc::new(AtomicU8::new(0));
@@ -70,8 +68,6 @@ fn word(asked: &Asked) -> &str {
 /// recant, as what carries tools out.
 struct Recant {
     program: Program,
-    /// The store that the server was given.
-    store: Option<AbsPath>,
     /// The end of its sessions' names, which tells them from those of other servers.
     tag: String,
 }
@@ -92,11 +88,11 @@ impl Carrier for Recant {
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop {
         let stop = Arc::new(AtomicBool::new(false));
         let child = Child { program: self.program.clone(), agent: Self::agent(asked), stop: Arc::clone(&stop) };
-        let (asked, own, store) = (asked.clone(), self.own_session(asked), self.store.clone());
+        let (asked, own) = (asked.clone(), self.own_session(asked));
         std::thread::spawn(move || {
             let outcome = match asked.tool.is {
                 Name::HoldRun => held::run(&child, &asked, &own, &told),
-                _ if asked.tool.effect == Effect::Decides => person::decide(&child, store.as_ref(), &asked, &told),
+                _ if asked.tool.effect == Effect::Decides => person::decide(&child, &asked, &told),
                 _ => look::look(&child, &asked, &told),
             };
             told.ends(outcome);

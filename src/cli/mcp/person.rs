@@ -7,21 +7,17 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::child::{Child, failed, not_started};
-use super::{client, look};
+use super::look;
 use crate::capture::inside::inside;
 use crate::error::{Error, command, shell_word};
-use crate::face::json::document;
 use crate::face::place;
 use crate::fs::path::AbsPath;
 use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::tools::Name;
-use crate::verb::commit::{Commit, commit};
-use crate::verb::redo::redo;
-use crate::verb::rollback::{Rollback, rollback};
-use crate::verb::target::{Target, What};
+use crate::session::id::Id;
 
 /// Answers a call of such a tool. Nothing real changes.
-pub fn decide(child: &Child, store: Option<&AbsPath>, asked: &Asked, told: &Told) -> Outcome {
+pub fn decide(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     if let Some(id) = inside() {
         let why = format!("this is inside the run of session {id}, where nothing reaches the real tree");
         let tail = id.rsplit('-').next().unwrap_or(&id);
@@ -29,17 +25,19 @@ pub fn decide(child: &Child, store: Option<&AbsPath>, asked: &Asked, told: &Told
         return Outcome::refused("refused", why).with("remedy", outside);
     }
     let paths: Vec<PathBuf> = asked.texts("paths").into_iter().map(PathBuf::from).collect();
-    let would = match asked.tool.is {
-        Name::SnapshotRestore => restored(child, asked, &paths, told),
-        _ => acted(child, store, asked, &paths),
+    let ran = match child.run(&look::whole(&words(asked, &paths)), told) {
+        Ok(ran) => ran,
+        Err(error) => return not_started(&error),
     };
-    let (mut would, typed) = match would {
-        Ok(would) => would,
-        Err(outcome) => return outcome,
-    };
+    let Ok(mut would @ Value::Object(_)) = serde_json::from_slice(&ran.out.bytes) else { return failed(&ran) };
     if would["paths"].as_array().is_none_or(Vec::is_empty) {
         return Outcome::refused("refused", "there is nothing to do").with("would", would);
     }
+    let verb = verb_of(asked);
+    let typed = match typed(verb.last().copied().unwrap_or_default(), &would, &paths) {
+        Ok(typed) => typed,
+        Err(problem) => return Outcome::refused("refused", problem.message()),
+    };
     look::count(&mut would, &["paths", "skipped", "notes", "heads"]);
     Outcome::refused("refused", "a person decides what becomes real")
         .with("state", "nothing was changed")
@@ -48,37 +46,39 @@ pub fn decide(child: &Child, store: Option<&AbsPath>, asked: &Asked, told: &Told
         .with("would", would)
 }
 
-/// Tells what an act would do, and the command for a shell in any directory: with the session's id, as 'last' may mean another one by then.
-fn acted(child: &Child, store: Option<&AbsPath>, asked: &Asked, paths: &[PathBuf]) -> Result<(Value, String), Outcome> {
-    let failed = |error: Error| client::failed(&error);
-    let desk = client::desk(store, child.agent.clone()).map_err(failed)?;
-    let what = What::named(place::all_whole(paths).map_err(failed)?);
-    let of = Target { what, dry_run: true, ..Target::all(asked.text("session").unwrap_or("last")) };
-    let (verb, acted) = match asked.tool.is {
-        Name::Rollback => ("rollback", rollback(&desk, &Rollback { of, force: false, merge: false })),
-        Name::Redo => ("redo", redo(&desk, &of, false).map(Some)),
-        _ => ("commit", commit(&desk, &Commit::of(of))),
-    };
-    let nothing = || Outcome::refused("refused", "there is nothing to do");
-    let acted = acted.map_err(failed)?.ok_or_else(nothing)?;
-    let id = acted.part_of.as_ref().map_or(&acted.session, |of| &of.session);
-    let typed = command(format_args!("{verb} {}{}", id.tail(), quoted(paths).map_err(failed)?));
-    Ok((document(&acted), typed.into()))
+/// The words of the verb that a tool is.
+fn verb_of(asked: &Asked) -> &'static [&'static str] {
+    match asked.tool.is {
+        Name::SnapshotRestore => &["snapshot", "restore"],
+        Name::Rollback => &["rollback"],
+        Name::Redo => &["redo"],
+        _ => &["commit"],
+    }
 }
 
-/// Tells what a restore would do, and the command for it: with the snapshot's number.
-fn restored(child: &Child, asked: &Asked, paths: &[PathBuf], told: &Told) -> Result<(Value, String), Outcome> {
-    let mut words: Vec<OsString> = ["snapshot", "restore", "--dry-run", "--json"].map(OsString::from).to_vec();
+fn words(asked: &Asked, paths: &[PathBuf]) -> Vec<OsString> {
+    let key = if asked.tool.is == Name::SnapshotRestore { "snapshot" } else { "session" };
+    let mut words: Vec<OsString> = verb_of(asked).iter().map(OsString::from).collect();
+    words.extend(["--dry-run", "--json"].map(OsString::from));
     words.extend(asked.text("dir").map(|dir| super::child::named("--dir", dir)));
-    words.extend(["--", asked.text("snapshot").unwrap_or("last")].map(OsString::from));
+    words.extend(["--", asked.text(key).unwrap_or("last")].map(OsString::from));
     words.extend(paths.iter().map(OsString::from));
-    let ran = child.run(&look::whole(&words), told).map_err(|error| not_started(&error))?;
-    let Ok(would @ Value::Object(_)) = serde_json::from_slice(&ran.out.bytes) else { return Err(failed(&ran)) };
-    let Ok(directory) = serde_json::from_value::<AbsPath>(would["directory"].clone()) else { return Err(failed(&ran)) };
-    let (n, directory) = (&would["n"], shell_word(directory.as_bytes()));
-    let paths = quoted(paths).map_err(|error| client::failed(&error))?;
-    let typed = command(format_args!("snapshot restore {n} --dir {directory}{paths}"));
-    Ok((would, typed.into()))
+    words
+}
+
+/// The act that a dry run has looked at, for a shell in any directory: with the session's id or the snapshot's number, as 'last' may be
+/// another one by then.
+fn typed(verb: &str, would: &Value, paths: &[PathBuf]) -> Result<String, Error> {
+    let of = |key: &str| would[key].as_str().unwrap_or_default();
+    let paths = quoted(paths)?;
+    if let Ok(directory) = serde_json::from_value::<AbsPath>(would["directory"].clone()) {
+        let (n, directory) = (&would["n"], shell_word(directory.as_bytes()));
+        return Ok(command(format_args!("snapshot restore {n} --dir {directory}{paths}")).into());
+    }
+    // The session of a part is gone with the dry run.
+    let session = would["part_of"]["session"].as_str().unwrap_or(of("session"));
+    let id = Id::parse(session).ok_or_else(|| Error::refused("the dry run names no session"))?;
+    Ok(command(format_args!("{verb} {}{paths}", id.tail())).into())
 }
 
 /// The paths, each with a blank before it.

@@ -218,7 +218,7 @@ impl<'c> Acts<'c> {
         let done = self.verb(Some(("commit", id)), |call| {
             let acted = commit::commit(call, &Commit::of(of_picks(id, picked)))?;
             acts::end(call, acted.as_ref())?;
-            Ok(acted.map(|acted| (acts::headline(&acted), Some(acted.session))))
+            Ok(acted.map(|acted| (acts::headlines(&acted), Some(acted.session))))
         });
         self.ended(done, what, |_, made| match made {
             Some(made) if made == *id => vec![Undo::RollBack(made, paths)],
@@ -240,7 +240,7 @@ impl<'c> Acts<'c> {
         self.verb(Some(("redo", id)), |call| {
             let acted = redo::redo(call, &of, false)?;
             acts::end(call, Some(&acted))?;
-            Ok(Some((acts::headline(&acted), Some(acted.session))))
+            Ok(Some((acts::headlines(&acted), Some(acted.session))))
         })
     }
 
@@ -257,7 +257,7 @@ impl<'c> Acts<'c> {
         self.verb(Some(("rollback", id)), |call| {
             let acted = rollback::rollback(call, &Rollback { of, force: false, merge: false })?;
             acts::end(call, acted.as_ref())?;
-            Ok(acted.map(|acted| (acts::headline(&acted), Some(acted.session))))
+            Ok(acted.map(|acted| (acts::headlines(&acted), Some(acted.session))))
         })
     }
 
@@ -265,7 +265,7 @@ impl<'c> Acts<'c> {
         self.verb(None, |call| {
             let headline = rewind::headline(&rewinds::rewind(call, id.as_str(), step, (None, false))?);
             call.out.note(&headline);
-            Ok(Some((headline, None)))
+            Ok(Some((vec![headline], None)))
         })
     }
 
@@ -274,7 +274,7 @@ impl<'c> Acts<'c> {
         let done = self.verb(None, |call| match discards::discard(call, &Discard { of: of_picks(id, picked), now: false })? {
             Discarded::Part(Some(part)) => {
                 discard::say_part(&call.out, &part);
-                Ok(Some((discard::part_headline(&part), None)))
+                Ok(Some((vec![discard::part_headline(&part)], None)))
             }
             Discarded::Part(None) | Discarded::Sessions(_) => Ok(None),
         });
@@ -350,11 +350,11 @@ impl<'c> Acts<'c> {
     }
 
     /// Carries out a verb with all that is said kept. `decided`: its word, and its session, if a person decides about it. `act` returns the
-    /// line for the terminal, and the session that it made or changed.
+    /// lines for the terminal, and the session that it made or changed.
     fn verb(
         &self,
         decided: Option<(&str, &Id)>,
-        act: impl FnOnce(&Call) -> Result<Option<(String, Option<Id>)>, Error>,
+        act: impl FnOnce(&Call) -> Result<Option<(Vec<String>, Option<Id>)>, Error>,
     ) -> Result<Made, Error> {
         if let (Some((verb, id)), Some(variable)) = (decided, limited(self.call)) {
             return Err(refused(variable, command(format_args!("{verb} {}", id.tail()))));
@@ -364,8 +364,8 @@ impl<'c> Acts<'c> {
             gate::refuse_outside(&call, id.as_str(), verb == "commit")?;
         }
         gate::before_changes(&call)?;
-        let (headline, id) = act(&call)?.map_or((None, None), |(headline, id)| (Some(headline), id));
-        Ok(Made { lines: call.out.kept(), headline, id })
+        let (headlines, id) = act(&call)?.unwrap_or_default();
+        Ok(Made { lines: call.out.kept(), headlines, id })
     }
 
     /// Carries out a call by words with all that it prints kept.
@@ -375,14 +375,14 @@ impl<'c> Acts<'c> {
         let call = self.call.for_screen();
         (self.carry_out)(&call, verb)?;
         call.out.finish()?;
-        Ok(Made { lines: call.out.kept(), headline: None, id: call.out.session.take() })
+        Ok(Made { lines: call.out.kept(), headlines: Vec::new(), id: call.out.session.take() })
     }
 
     /// The end of a deed. `back`: how it is undone, by the session that it made or changed, if there is one.
     fn ended(&mut self, done: Result<Made, Error>, what: String, back: impl FnOnce(&Self, Option<Id>) -> Vec<Undo>) -> Ended {
         match done {
-            Ok(Made { lines, headline, id }) => {
-                self.said.extend(headline);
+            Ok(Made { lines, headlines, id }) => {
+                self.said.extend(headlines);
                 let back = back(self, id);
                 if !back.is_empty() {
                     self.done.push(Done { what, back });
@@ -405,15 +405,15 @@ impl<'c> Acts<'c> {
 struct Made {
     /// The lines for the screen.
     lines: Vec<String>,
-    /// The line for the terminal, once the screen has gone.
-    headline: Option<String>,
+    /// The lines for the terminal, once the screen has gone.
+    headlines: Vec<String>,
     /// The session that it made or changed.
     id: Option<Id>,
 }
 
 impl Made {
     fn of(lines: Vec<String>) -> Self {
-        Self { lines, headline: None, id: None }
+        Self { lines, headlines: Vec::new(), id: None }
     }
 }
 

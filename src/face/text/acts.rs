@@ -140,10 +140,10 @@ fn say(out: &Out, acted: &Acted) {
     if !out.is_text() {
         out.document(acted);
     } else {
-        match (&acted.part_of, &acted.back_of) {
-            (Some(of), _) => say_part(out, acted, of),
-            (None, Some(of)) => say_back(out, acted, of),
-            (None, None) => say_text(out, acted),
+        match &acted.part_of {
+            Some(of) if of.is_back => say_back(out, acted, of),
+            Some(of) => say_part(out, acted, of),
+            None => say_text(out, acted),
         }
         acted.waiting.iter().for_each(|waiting| waiting::say(out, waiting));
     }
@@ -156,8 +156,8 @@ fn say(out: &Out, acted: &Acted) {
 }
 
 /// Reports that a part of session `of` was taken back by a session of its own.
-fn say_back(out: &Out, acted: &Acted, of: &Id) {
-    let (report, whole) = (&acted.report, of.tail());
+fn say_back(out: &Out, acted: &Acted, of: &PartOf) {
+    let (report, whole) = (&acted.report, of.session.tail());
     list_rows(out, report, &command(format_args!("rollback {whole} … --dry-run -v")));
     report.notes.iter().for_each(|note| out.warn(note));
     out.note(headline(acted));
@@ -176,22 +176,34 @@ fn say_part(out: &Out, acted: &Acted, of: &PartOf) {
         return;
     }
     say_text(out, acted);
-    let (part, rest) = (acted.session.tail(), figures::count(of.changes, "change"));
-    out.note(format_args!("session {part} is a part of session {whole}, which holds the rest: {rest}"));
+    out.note(rest(acted, of));
 }
 
 /// Says in a line what was done.
-pub fn headline(acted: &Acted) -> String {
-    let Acted { session, report, part_of, back_of, .. } = acted;
+fn headline(acted: &Acted) -> String {
+    let Acted { session, report, part_of, .. } = acted;
     let paths = figures::count(report.rows.len() as u64, "path");
-    match (part_of, back_of) {
-        (Some(of), _) if report.dry_run => format!("a part of session {}: {}", of.session.tail(), summary(report)),
-        (_, Some(of)) if report.dry_run => format!("a part of session {}: {paths} would be taken back", of.tail()),
-        (_, Some(of)) => {
-            format!("a part of session {} is taken back, by session {}: {paths}", of.tail(), session.tail())
+    match part_of {
+        Some(of) if of.is_back && report.dry_run => {
+            format!("a part of session {}: {paths} would be taken back", of.session.tail())
         }
+        Some(of) if of.is_back => {
+            format!("a part of session {} is taken back, by session {}: {paths}", of.session.tail(), session.tail())
+        }
+        Some(of) if report.dry_run => format!("a part of session {}: {}", of.session.tail(), summary(report)),
         _ => format!("session {}: {}", named(acted), summary(report)),
     }
+}
+
+/// The lines for who did not see the report: what was done, and what became of the rest of a session.
+pub fn headlines(acted: &Acted) -> Vec<String> {
+    let rest = acted.part_of.as_ref().filter(|of| !of.is_back && !acted.report.dry_run).map(|of| rest(acted, of));
+    [headline(acted)].into_iter().chain(rest).collect()
+}
+
+fn rest(acted: &Acted, of: &PartOf) -> String {
+    let (part, whole, rest) = (acted.session.tail(), of.session.tail(), figures::count(of.changes, "change"));
+    format!("session {part} is a part of session {whole}, which holds the rest: {rest}")
 }
 
 /// The session, with its name if it has one: `k3fa (upgrade)`.

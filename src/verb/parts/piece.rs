@@ -4,6 +4,7 @@ use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::checkpoint::limits::OnLimit;
+use crate::engine::conflict::Since;
 use crate::engine::job::Verb;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
@@ -78,7 +79,8 @@ impl Terms<'_> {
     }
 
     fn act(&self, desk: &Caller) -> Act<'static> {
-        let act = Act { accept_unsynced: true, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
+        let since = Since::of(&self.of.header, self.verb);
+        let act = Act { accept_unsynced: true, since, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
         if self.verb == Verb::Commit { act } else { Act { on_limit: OnLimit::Full, ..act } }
     }
 }
@@ -146,9 +148,9 @@ fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object,
     }
 }
 
-/// The words of a call, for the record. `patch`: parts were chosen one by one.
-pub fn words(verb: Verb, id: &Id, patch: bool, what: &What) -> Vec<String> {
-    let patch = patch.then(|| "--patch".to_owned());
+/// The words of a call, for the record; `--patch` where parts were chosen one by one.
+pub fn words(verb: Verb, id: &Id, what: &What) -> Vec<String> {
+    let patch = matches!(what, What::Asked(_) | What::Picked(_)).then(|| "--patch".to_owned());
     let paths = what.words().iter().map(|word| Shown(word.typed().as_os_str().as_bytes()).to_string());
     [verb.word().to_owned(), id.tail().to_owned()].into_iter().chain(patch).chain(paths).collect()
 }
