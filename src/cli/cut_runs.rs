@@ -108,7 +108,7 @@ pub fn recover_before(call: &Call) -> Result<(), Error> {
     // The changes of an interrupted operation are not theirs either.
     call.recovered.replace(call.prepare_to_change(store)?);
     recover_all(call, store)?.iter().for_each(|run| call.out.warn(run.line()));
-    call.go_on("the run that was cut off is dealt with as said; nothing else was changed")
+    call.stop_if_signalled("the run that was cut off is dealt with as said; nothing else was changed")
 }
 
 /// Reports the runs before a verb that only reads.

@@ -2,8 +2,8 @@
 
 use super::table::effect;
 use super::{
-    agent_run, agents, bare, checkpoint, complete, config, cut_runs, doctor, far, gate, manual, mcp, moving, prune_all, recover,
-    review, run, snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
+    agent_run, agents, bare, before, checkpoint, complete, config, cut_runs, doctor, far, manual, mcp, moving, prune_all,
+    recover, review, run, snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
 };
 use crate::error::Error;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
@@ -94,7 +94,7 @@ fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
         Verb::Undo(args::Undo { id, .. }) | Verb::Redo(args::Redo { id, .. }) => id.as_deref().unwrap_or("last"),
         _ => return Ok(()),
     };
-    gate::refuse_outside(call, key, matches!(verb, Verb::Commit(_)))
+    before::refuse_outside(call, key, matches!(verb, Verb::Commit(_)))
 }
 
 /// Prepares for a verb. If it only reads, what was cut off is only reported.
@@ -103,7 +103,7 @@ fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
         // `recover` makes these sessions itself, as its result.
         Verb::Recover(_) if crate::capture::inside::inside().is_none() => take_back_overdue(call),
         Verb::Confirm(args) if args.watch => Ok(()),
-        _ if effect(verb) == Effect::Changes => gate::before_changes(call),
+        _ if effect(verb) == Effect::Changes => before::before_changes(call),
         _ if effect(verb) == Effect::Shows => cut_runs::say_all(call),
         _ => Ok(()),
     }

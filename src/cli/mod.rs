@@ -5,10 +5,11 @@
 //! - **V2** A verb that changes something calls [`prepare_to_change`](crate::verb::desk::Desk::prepare_to_change) first.
 //! - **V3** An error ends as an [`Error`](crate::error::Error) with its [`Kind`](crate::error::Kind); [`exit`] alone knows exit statuses.
 
+mod agent_guard;
 mod agent_run;
 mod agents;
-mod asked;
 mod bare;
+mod before;
 mod caches;
 mod checkpoint;
 mod complete;
@@ -20,7 +21,6 @@ mod door;
 mod exit;
 mod far;
 mod finish;
-mod gate;
 mod guest;
 mod help;
 mod hints;
@@ -31,13 +31,13 @@ mod mcp;
 mod misuse;
 mod moving;
 mod outside;
-mod persons;
 mod prune;
 mod prune_all;
 mod recover;
 mod remote;
 mod review;
 mod run;
+mod signalled;
 mod snapshot;
 mod snapshot_collect;
 mod snapshot_diff;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::asked;
+use super::signalled;
 use crate::engine::conflict::{self, Since};
 use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, command, recant};
@@ -74,7 +74,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
     let variable = guard::limited(call);
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let input = &mut io::BufReader::with_capacity(256 << 10, asked::input()?);
+    let input = &mut io::BufReader::with_capacity(256 << 10, signalled::input()?);
     let bring = || {
         let arrived = moving::import(&call.fs, &store, input, &mapping, variable.is_some())?;
         if let Arrived::New(locked, _) = &arrived {
@@ -85,7 +85,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
         call.clear_away(&store);
         Ok(arrived)
     };
-    asked::finished(call, bring, |arrived| say_arrived(call, &store, &mapping, arrived, variable))
+    signalled::finished(call, bring, |arrived| say_arrived(call, &store, &mapping, arrived, variable))
 }
 
 /// Reports what became of a stream. `variable` tells of the agent that brought it.

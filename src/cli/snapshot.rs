@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
-use super::asked;
+use super::signalled;
 use crate::diff::shown::cut;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
@@ -165,7 +165,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
         }
         Ok((made, pruned))
     };
-    asked::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
+    signalled::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
 }
 
 /// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{asked, snapshot};
+use super::{signalled, snapshot};
 use crate::config::From;
 use crate::error::{Error, Kind, command};
 use crate::face::args::Prune;
@@ -60,7 +60,7 @@ pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Error> {
         gone.retain(|n| chosen.contains(n));
         prune::prune(&call.fs, &series, &lock, &gone)
     };
-    asked::finished(call, act, |pruned| Ok(say(call, &series.directory, args.dry_run, &pruned)))
+    signalled::finished(call, act, |pruned| Ok(say(call, &series.directory, args.dry_run, &pruned)))
 }
 
 /// Asks, at a terminal, before snapshots are lost for good. Names the first of them.
@@ -106,7 +106,7 @@ fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Error> {
         call.clear_away(store);
         Ok(done)
     };
-    asked::finished(call, drop_them, |done| Ok(say(call, &directory, false, &done)))
+    signalled::finished(call, drop_them, |done| Ok(say(call, &directory, false, &done)))
 }
 
 /// The directory that is named; `None`: the project.

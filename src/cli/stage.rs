@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::asked;
+use super::signalled;
 use crate::error::{At, Error};
 use crate::face::args;
 use crate::face::call::Call;
@@ -41,7 +41,7 @@ pub fn new(call: &Call, args: &args::New) -> Result<Ended, Error> {
         call.clear_away(&store);
         Ok(session)
     };
-    asked::finished(call, begin, |session| {
+    signalled::finished(call, begin, |session| {
         if call.out.is_text() {
             call.out.line(session.id());
         } else {
@@ -59,7 +59,7 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Error> {
     // Opened first, so that a missing FILE is found before the session is touched.
     let mut content = match &args.from {
         Some(path) => Input(std::fs::File::open(path).at("open", &source)?),
-        None => asked::input()?,
+        None => signalled::input()?,
     };
     at_desk(call, &args.id, args.place.parents, |desk| {
         let write = Write { content: &mut content, source: &source, mode: args.mode, over_directory: args.place.recursive };
@@ -94,7 +94,7 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Error> {
         call.clear_away(store);
         Ok(session)
     };
-    asked::finished(call, rename, |session| {
+    signalled::finished(call, rename, |session| {
         if !call.out.is_text() {
             call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
         }
@@ -127,7 +127,7 @@ fn at_desk(
             }
         }
     };
-    asked::finished(call, act, |(path, session, stays)| {
+    signalled::finished(call, act, |(path, session, stays)| {
         for error in stays {
             call.out.warn(format_args!("{error}; nothing needs it, and the next staging in this session tries again"));
         }

@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::agent_guard;
 use super::dispatch::{self, not_begun};
 use super::finish::finish;
 use super::table::effect;
-use super::{complete, exit, far, help, misuse, outside, persons, remote};
+use super::{complete, exit, far, help, misuse, outside, remote};
 use crate::capture::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
@@ -102,7 +103,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
             Effect::None,
         );
     }
-    if let Err(problem) = persons::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
+    if let Err(problem) = agent_guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effect::None);
     }
     let effect = effect(cli.verb());

@@ -11,7 +11,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::remedy::shell;
 use crate::session::change::Changes;
-use crate::verb::chosen::Whole;
+use crate::verb::chosen::TypedPath;
 
 /// A store's path as it was given, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,13 +68,13 @@ pub fn whole(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// A path, below the working directory.
-pub fn below(path: &Path) -> Result<Whole, Error> {
+pub fn below(path: &Path) -> Result<TypedPath, Error> {
     let cwd = if path.is_relative() { cwd()? } else { PathBuf::new() };
-    Ok(Whole::below(&cwd, path))
+    Ok(TypedPath::below(&cwd, path))
 }
 
 /// These paths, below the working directory.
-pub fn all_whole(paths: &[PathBuf]) -> Result<Vec<Whole>, Error> {
+pub fn all_whole(paths: &[PathBuf]) -> Result<Vec<TypedPath>, Error> {
     paths.iter().map(|path| below(path)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::chosen::Whole;
+use super::chosen::TypedPath;
 use super::desk::Desk;
 use super::error::{self, not_in_session};
 use crate::diff::sources::{Content, Sources};
@@ -31,12 +31,12 @@ pub enum Contents {
 ///
 /// # Errors
 /// No session is meant; the path is not in it, or has no content then; the content is gone, or cannot be read.
-pub fn cat(desk: &Desk, key: &str, path: &Whole, when: When) -> Result<(AbsPath, Contents), Error> {
+pub fn cat(desk: &Desk, key: &str, path: &TypedPath, when: When) -> Result<(AbsPath, Contents), Error> {
     let (store, session) = desk.looked_at(Some(key))?;
     desk.believed(store, &session, of(&session, path, when))
 }
 
-fn of(session: &Session, path: &Whole, when: When) -> Result<(AbsPath, Contents), Error> {
+fn of(session: &Session, path: &TypedPath, when: When) -> Result<(AbsPath, Contents), Error> {
     let changes = session.changes()?;
     let path = changes.named(path.path())?;
     let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;

@@ -10,12 +10,12 @@ use crate::session::id::Id;
 
 /// A path as somebody gave it, below the working directory: absolute, with links and `..` as they were typed.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct TypedPath {
     typed: PathBuf,
     path: PathBuf,
 }
 
-impl Whole {
+impl TypedPath {
     /// Puts `path` below `cwd`, unless it is absolute.
     pub fn below(cwd: &Path, path: &Path) -> Self {
         Self { typed: path.to_path_buf(), path: cwd.join(path) }
@@ -33,12 +33,12 @@ impl Whole {
 }
 
 /// The indexes of the changes at and under `paths`, of all changes if `paths` is empty. In path order, each once.
-pub fn chosen(id: &Id, changes: &Changes, paths: &[Whole]) -> Result<Vec<usize>, Error> {
+pub fn chosen(id: &Id, changes: &Changes, paths: &[TypedPath]) -> Result<Vec<usize>, Error> {
     chosen_among(id, (changes, &[]), paths)
 }
 
 /// Chooses like [`chosen`]; a path in which nothing has changed may be in the other lists.
-pub fn chosen_among(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: &[Whole]) -> Result<Vec<usize>, Error> {
+pub fn chosen_among(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: &[TypedPath]) -> Result<Vec<usize>, Error> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
@@ -52,7 +52,7 @@ pub fn chosen_among(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: 
 }
 
 /// A path as the first list has it that holds something there.
-fn named(id: &Id, list: &Changes, others: &[&Changes], path: &Whole) -> Result<AbsPath, Error> {
+fn named(id: &Id, list: &Changes, others: &[&Changes], path: &TypedPath) -> Result<AbsPath, Error> {
     let named_here = list.named(path.path())?;
     match others {
         _ if !list.under(&named_here).is_empty() => Ok(named_here),

@@ -79,7 +79,7 @@ pub fn take_back_overdue(desk: &Desk) -> Result<(), Error> {
                 }
             }
         }
-        desk.go_on(error::OVERDUE_SETTLED)?;
+        desk.stop_if_signalled(error::OVERDUE_SETTLED)?;
     }
     Ok(())
 }

@@ -162,7 +162,7 @@ impl Desk {
     }
 
     /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
-    pub fn go_on(&self, state: &str) -> Result<(), Error> {
+    pub fn stop_if_signalled(&self, state: &str) -> Result<(), Error> {
         crate::fs::interrupt::give_back();
         let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
         Err(error::stopped(signal, state))

@@ -12,7 +12,7 @@ use blocks::Parts;
 use compared::{Compared, Contents, Pair};
 use conflicts::Conflicts;
 
-use super::chosen::{Whole, chosen};
+use super::chosen::{TypedPath, chosen};
 use super::desk::Desk;
 use super::error::{content_gone, step_0};
 use super::said::Said;
@@ -71,7 +71,7 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// The content is gone; there is no such step; a path is not in the session; a content cannot be read; an error of `show`.
-    pub fn compare(&self, paths: &[Whole], show: &mut Show<'_>) -> Result<(), Error> {
+    pub fn compare(&self, paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {
         match self.sides {
             Sides::Session => self.looked(|_, _| self.whole(paths, show)),
             Sides::With(other) => self.looked(|_, _| self.with(other, paths, show)),
@@ -91,7 +91,7 @@ impl Opened<'_> {
     /// The content is gone; a path is not in the session; a content cannot be read; an error of `show`.
     pub fn blocks(
         &self,
-        paths: &[Whole],
+        paths: &[TypedPath],
         all: bool,
         show: &mut dyn FnMut(&mut Parts<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -102,7 +102,11 @@ impl Opened<'_> {
     ///
     /// # Errors
     /// The content is gone; a path is not in the session; the tree or a content cannot be read; an error of `show`.
-    pub fn conflicts(&self, paths: &[Whole], show: &mut dyn FnMut(&mut Conflicts<'_>) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn conflicts(
+        &self,
+        paths: &[TypedPath],
+        show: &mut dyn FnMut(&mut Conflicts<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.looked(|store, session| {
             let changes = session.changes()?;
             let sides = session.sides(changes.list.len())?;
@@ -116,7 +120,7 @@ impl Opened<'_> {
         self.desk.believed(self.store, &self.session, look(self.store, &self.session))
     }
 
-    fn whole(&self, paths: &[Whole], show: &mut Show<'_>) -> Result<(), Error> {
+    fn whole(&self, paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {
         let Self { desk, store, session, .. } = self;
         let changes = session.changes()?;
         let contents = Contents::Session { session, sides: session.sides(changes.list.len())?, sources: None };
@@ -125,13 +129,13 @@ impl Opened<'_> {
         show(&mut Compared { desk, store, pair: Pair::Session(session), changes: changes.list, chosen, contents })
     }
 
-    fn with(&self, other: &str, paths: &[Whole], show: &mut Show<'_>) -> Result<(), Error> {
+    fn with(&self, other: &str, paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {
         let (store, other) = self.desk.looked_at(Some(other))?;
         refuse_discarded(&other)?;
         self.desk.believed(store, &other, self.two([&self.session, &other], paths, show))
     }
 
-    fn two(&self, sessions: [&Session; 2], paths: &[Whole], show: &mut Show<'_>) -> Result<(), Error> {
+    fn two(&self, sessions: [&Session; 2], paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {
         self.say_unsynced(sessions.iter().any(|session| session.header.unsynced));
         let [old, new] = [sessions[0].changes()?, sessions[1].changes()?];
         let mut states = States::of([(sessions[0], &old), (sessions[1], &new)])?;
@@ -140,7 +144,7 @@ impl Opened<'_> {
         show(&mut Compared::of_states(at, Pair::Two(sessions), found, [&old, &new], paths)?)
     }
 
-    fn of_steps(&self, so_far: Option<&Session>, paths: &[Whole], show: &mut Show<'_>) -> Result<(), Error> {
+    fn of_steps(&self, so_far: Option<&Session>, paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {
         let (desk, sealed) = (self.desk, &self.session);
         let latest = so_far.unwrap_or(sealed);
         // The first command of a session is told by what it has changed so far, a further one by a look at its own upper.

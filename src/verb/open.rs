@@ -160,7 +160,7 @@ impl Desk {
         for recovered in &settled.recovered {
             self.caller.tell(Said::Recovered(recovered));
         }
-        self.go_on(RECOVERED)?;
+        self.stop_if_signalled(RECOVERED)?;
         Ok(settled.recovered)
     }
 }

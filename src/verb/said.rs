@@ -1,7 +1,7 @@
 //! The facts that a verb tells while it works, and its questions. A face has the words.
 
 use super::behind::Behind;
-use super::chosen::{Whole, chosen};
+use super::chosen::{TypedPath, chosen};
 use super::want::Want;
 use crate::capture::rejoin::Rest;
 use crate::engine::recover::{Finding, Recovered};
@@ -148,7 +148,7 @@ impl<'a> Choosing<'a> {
     ///
     /// # Errors
     /// A path is not in the session.
-    pub fn of(want: Want, id: &Id, (changes, sides): (&'a Changes, &'a [Side]), paths: &[Whole]) -> Result<Self, Error> {
+    pub fn of(want: Want, id: &Id, (changes, sides): (&'a Changes, &'a [Side]), paths: &[TypedPath]) -> Result<Self, Error> {
         Ok(Self { want, changes, sides, wanted: chosen(id, changes, paths)? })
     }
 }

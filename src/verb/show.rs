@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::chosen::{Whole, chosen};
+use super::chosen::{TypedPath, chosen};
 use super::desk::Desk;
 use super::list::SessionRow;
 use super::said::Said;
@@ -113,7 +113,7 @@ impl Serialize for Shown<'_> {
 ///
 /// # Errors
 /// No session is meant; it cannot be read; a path is not in it.
-pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[Whole]) -> Result<Shown<'d>, Error> {
+pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[TypedPath]) -> Result<Shown<'d>, Error> {
     let (store, session) = desk.looked_at(key)?;
     let standing = Standing::now(store, &session.header)?;
     let run = at_head(&session, session.run()?)?;

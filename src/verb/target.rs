@@ -1,6 +1,6 @@
 //! The session that an act is about, and what of it.
 
-use super::chosen::Whole;
+use super::chosen::TypedPath;
 use super::desk::Desk;
 use super::error;
 use super::parts::picks;
@@ -35,9 +35,9 @@ pub enum What {
     /// Those that an earlier act moved.
     Moved(Part),
     /// Those at and under these paths; blocks of one where numbers stand behind a colon.
-    Named(Vec<Whole>),
+    Named(Vec<TypedPath>),
     /// Those that the person takes when asked, of these paths or all.
-    Asked(Vec<Whole>),
+    Asked(Vec<TypedPath>),
     /// Those that a person picked on a screen.
     Picked(Picked),
     /// Those that recant picked by itself, as a session beside this one, also where they are all of it.
@@ -46,12 +46,12 @@ pub enum What {
 
 impl What {
     /// Those at and under paths; all if there are none.
-    pub fn named(paths: Vec<Whole>) -> Self {
+    pub fn named(paths: Vec<TypedPath>) -> Self {
         if paths.is_empty() { Self::All } else { Self::Named(paths) }
     }
 
     /// The words that name it.
-    pub fn words(&self) -> &[Whole] {
+    pub fn words(&self) -> &[TypedPath] {
         match self {
             Self::Named(words) | Self::Asked(words) => words,
             _ => &[],
@@ -114,7 +114,7 @@ impl Target {
         if let Some(picked) = self.what.picked() {
             return picks::paths(picked, session, &changes);
         }
-        let as_named = |word: &Whole| {
+        let as_named = |word: &TypedPath| {
             let named = changes.named(word.path())?;
             let is_path = !changes.under(&named).is_empty() || named.as_path().symlink_metadata().is_ok();
             match word.typed().to_str() {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::snapshot;
 use super::words::lines_of;
-use crate::cli::{gate, help, persons};
+use crate::cli::{agent_guard, before, help};
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::Sources;
@@ -18,7 +18,7 @@ use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::verb::commit::{self, Commit};
-use crate::verb::discard::{self as discards, Discard, Discarded};
+use crate::verb::discard::{self as discards, Discard, Discarded, End};
 use crate::verb::error::refused;
 use crate::verb::guard::limited;
 use crate::verb::merge;
@@ -271,13 +271,14 @@ impl<'c> Acts<'c> {
 
     fn discard(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
         let what = deed("discard", &picked);
-        let done = self.verb(None, |call| match discards::discard(call, &Discard { of: of_picks(id, picked), now: false })? {
-            Discarded::Part(Some(part)) => {
-                discard::say_part(&call.out, &part);
-                Ok(Some((vec![discard::part_headline(&part)], None)))
-            }
-            Discarded::Part(None) | Discarded::Sessions(_) => Ok(None),
-        });
+        let done =
+            self.verb(None, |call| match discards::discard(call, &Discard { of: of_picks(id, picked), end: End::Aside })? {
+                Discarded::Part(Some(part)) => {
+                    discard::say_part(&call.out, &part);
+                    Ok(Some((vec![discard::part_headline(&part)], None)))
+                }
+                Discarded::Part(None) | Discarded::Sessions(_) => Ok(None),
+            });
         self.ended(done, what, |acts, _| acts.back_to(id, before))
     }
 
@@ -361,9 +362,9 @@ impl<'c> Acts<'c> {
         }
         let call = self.call.for_screen();
         if let Some((verb, id)) = decided {
-            gate::refuse_outside(&call, id.as_str(), verb == "commit")?;
+            before::refuse_outside(&call, id.as_str(), verb == "commit")?;
         }
-        gate::before_changes(&call)?;
+        before::before_changes(&call)?;
         let (headlines, id) = act(&call)?.unwrap_or_default();
         Ok(Made { lines: call.out.kept(), headlines, id })
     }
@@ -371,7 +372,7 @@ impl<'c> Acts<'c> {
     /// Carries out a call by words with all that it prints kept.
     fn call_by(&self, words: &[OsString]) -> Result<Made, Error> {
         let verb = parsed(words).map_err(Error::refused)?;
-        persons::refuse(self.call, &verb, words, false)?;
+        agent_guard::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
         (self.carry_out)(&call, verb)?;
         call.out.finish()?;

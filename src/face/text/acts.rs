@@ -130,7 +130,7 @@ pub fn end(call: &Call, acted: Option<&Acted>) -> Result<Ended, Error> {
     let Some(acted) = acted else { return Ok(Ended::Done) };
     say(&call.out, acted);
     if let Some((of, Rest::Untold(why))) = &acted.rest {
-        return Err(untold(why, of.tail(), acted.session.tail()));
+        return Err(untold(why, of, &acted.session));
     }
     Ok(if acted.is_whole() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

@@ -6,7 +6,7 @@ use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::{args, figures};
-use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, PartDiscarded, Sessions, Skipped};
+use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, End, PartDiscarded, Sessions, Skipped};
 use crate::verb::target::{Target, What};
 
 /// Discards sessions, or paths of one.
@@ -15,7 +15,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Error> {
     let words = all_whole(&args.paths)?;
     let what = if args.patch { What::Asked(words) } else { What::named(words) };
     let of = Target { what, dry_run: args.dry_run, reason: args.message.clone(), ..Target::all(key) };
-    match discard::discard(call, &Discard { of, now: args.now })? {
+    match discard::discard(call, &Discard { of, end: if args.now { End::Now } else { End::Aside } })? {
         Discarded::Sessions(discarded) => sessions(call, discarded),
         Discarded::Part(part) => {
             part.iter().for_each(|part| say_part(&call.out, part));

@@ -12,7 +12,7 @@ use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::verb::chosen::{Whole, chosen};
+use crate::verb::chosen::{TypedPath, chosen};
 
 /// Changes of a session, as JSON has them: docs/json.md.
 #[derive(Serialize)]
@@ -56,7 +56,7 @@ struct Span {
 
 impl<'s> Parts<'s> {
     /// Finds the changes at and below `paths`, or all; with `all` those of the mtime alone, too.
-    pub(super) fn of(session: &'s Session, changes: &'s Changes, paths: &[Whole], all: bool) -> Result<Self, Error> {
+    pub(super) fn of(session: &'s Session, changes: &'s Changes, paths: &[TypedPath], all: bool) -> Result<Self, Error> {
         let chosen = chosen(session.id(), changes, paths)?;
         let sources = Sources::of(session)?;
         let sides = session.sides(changes.list.len())?;

@@ -13,7 +13,7 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::steps::Step;
 use crate::session::store::Store;
-use crate::verb::chosen::{Whole, chosen_among};
+use crate::verb::chosen::{TypedPath, chosen_among};
 use crate::verb::desk::Desk;
 use crate::verb::said::Said;
 
@@ -101,7 +101,7 @@ impl<'s> Compared<'s> {
         pair: Pair<'s>,
         (states, Differences { changes, ends }): (States<'s>, Differences<'s>),
         lists: [&Changes; 2],
-        paths: &[Whole],
+        paths: &[TypedPath],
     ) -> Result<Self, Error> {
         let chosen = chosen_among(pair.session().id(), (&changes, &lists), paths)?;
         Ok(Self { desk, store, pair, changes: changes.list, chosen, contents: Contents::States { states, ends } })

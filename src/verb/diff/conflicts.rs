@@ -22,7 +22,7 @@ use crate::session::change::Changes;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::verb::chosen::Whole;
+use crate::verb::chosen::TypedPath;
 use crate::verb::error::not_in_session;
 
 /// All that stands against a session, as JSON has it: docs/json.md.
@@ -76,7 +76,7 @@ impl<'s> Conflicts<'s> {
     pub(super) fn of(
         (store, session): (&'s Store, &'s Session),
         (changes, sides): (&'s Changes, &[Side]),
-        paths: &[Whole],
+        paths: &[TypedPath],
     ) -> Result<Self, Error> {
         let (found, refused) = asked_for(session, changes, paths, hindrances(store, session)?)?;
         let mut sources = Sources::of(session)?;
@@ -154,7 +154,7 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Error> {
 }
 
 /// All that was found at and below the paths that are named, refusals also above them; all if none is.
-fn asked_for(session: &Session, changes: &Changes, paths: &[Whole], (mut found, mut refused): Found) -> Result<Found, Error> {
+fn asked_for(session: &Session, changes: &Changes, paths: &[TypedPath], (mut found, mut refused): Found) -> Result<Found, Error> {
     if paths.is_empty() {
         return Ok((found, refused));
     }

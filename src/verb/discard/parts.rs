@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::whole::{self, Sessions};
+use super::whole::{self, End, Sessions};
 use crate::blocks::choice::Choice as Blocks;
 use crate::capture::choice::{choose, may_choose};
 use crate::capture::chosen::Choice;
@@ -22,7 +22,7 @@ use crate::session::run::Arg;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
-use crate::verb::chosen::Whole;
+use crate::verb::chosen::TypedPath;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::parts::picks;
@@ -36,8 +36,7 @@ use crate::verb::want::Want;
 pub struct Discard {
     /// The session, and what of it. The words behind it may be further sessions.
     pub of: Target,
-    /// True if what is held is freed at once, and nothing brings it back.
-    pub now: bool,
+    pub end: End,
 }
 
 /// The end of a discard.
@@ -68,10 +67,8 @@ pub struct PartDiscarded {
 /// No session is meant, or it cannot be discarded; it does not hold what is named; the answer is no.
 pub fn discard(desk: &Desk, call: &Discard) -> Result<Discarded, Error> {
     let (key, of) = (&call.of.key, &call.of);
-    let sessions = |keys: &[String]| {
-        let how = (call.now, of.dry_run);
-        whole::sessions(desk, keys, how, of.reason.as_deref()).map(Discarded::Sessions)
-    };
+    let sessions =
+        |keys: &[String]| whole::sessions(desk, keys, call.end, of.dry_run, of.reason.as_deref()).map(Discarded::Sessions);
     if matches!(of.what, What::All | What::Moved(_)) {
         return sessions(std::slice::from_ref(key));
     }
@@ -104,8 +101,8 @@ enum Meant {
 /// A word is a path if the session holds a change there or below it, else a session.
 ///
 /// Errors: a word is neither, or both; some are one, some the other.
-fn meant(key: &str, store: &Store, session: &Session, changes: &Changes, words: &[Whole]) -> Result<Meant, Error> {
-    let as_keys = |words: &[Whole]| words.iter().map(|word| word.typed().to_string_lossy().into_owned()).collect();
+fn meant(key: &str, store: &Store, session: &Session, changes: &Changes, words: &[TypedPath]) -> Result<Meant, Error> {
+    let as_keys = |words: &[TypedPath]| words.iter().map(|word| word.typed().to_string_lossy().into_owned()).collect();
     if session.header.discarded.is_some() {
         return Ok(Meant::Sessions(as_keys(words)));
     }

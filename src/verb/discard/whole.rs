@@ -69,7 +69,7 @@ impl Dropped {
 
 /// The fate of a discarded session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub enum End {
     /// It is put aside.
     Aside,
     /// It is freed at once.
@@ -83,12 +83,11 @@ pub struct Skipped {
     pub why: &'static str,
 }
 
-/// Discards sessions. All are found, locked and checked before the first one is discarded. `now`: what they hold is freed at once.
+/// Discards sessions. All are found, locked and checked before the first one is discarded.
 ///
 /// # Errors
 /// One is not found, or cannot be discarded; the answer is no.
-pub fn sessions(desk: &Desk, keys: &[String], (now, dry_run): (bool, bool), reason: Option<&str>) -> Result<Sessions, Error> {
-    let end = if now { End::Now } else { End::Aside };
+pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: Option<&str>) -> Result<Sessions, Error> {
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Sessions { dry_run, ..Sessions::default() };
     let mut store = None;

@@ -106,7 +106,8 @@ pub fn is_failed(id: &Id, failed: Failed) -> Error {
 }
 
 /// The error if a session could not be told yet of what was committed of it.
-pub fn untold(error: &Error, of: &str, part: &str) -> Error {
+pub fn untold(error: &Error, of: &Id, part: &Id) -> Error {
+    let (of, part) = (of.tail(), part.tail());
     let why = format!("session {part} is committed, and session {of} was not told yet of what left it: {error}");
     Error::new(Kind::LeftOut, why).with_remedy(command("recover") + " tells it, as does the next verb that changes something")
 }

@@ -15,13 +15,13 @@ use crate::session::error::damaged;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Opener, Session};
 use crate::session::run::Arg;
-use crate::session::stage::Desk;
+use crate::session::stage::Desk as Stage;
 use crate::session::store::Store;
 use crate::tree::state::Object;
 use crate::verb::act::{Act, Conflicts, carry_out};
 use crate::verb::begun::{filled, take_away};
 use crate::verb::deadline;
-use crate::verb::desk::Desk as Caller;
+use crate::verb::desk::Desk;
 use crate::verb::error::{MISSING, Subject};
 use crate::verb::target::{Target, What};
 use crate::verb::waiting::Waiting;
@@ -69,7 +69,7 @@ pub struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    fn begin(&self, desk: &Caller, store: &Store) -> Result<Locked, Error> {
+    fn begin(&self, desk: &Desk, store: &Store) -> Result<Locked, Error> {
         let words = self.words.join(" ");
         match (self.verb, &self.target.what) {
             (_, What::Beside(_)) => store.begin_beside(&desk.fs, words),
@@ -78,7 +78,7 @@ impl Terms<'_> {
         }
     }
 
-    fn act(&self, desk: &Caller) -> Act<'static> {
+    fn act(&self, desk: &Desk) -> Act<'static> {
         let since = Since::of(&self.of.header, self.verb);
         let act = Act { accept_unsynced: true, since, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
         if self.verb == Verb::Commit { act } else { Act { on_limit: OnLimit::Full, ..act } }
@@ -91,7 +91,7 @@ impl Terms<'_> {
 /// # Errors
 /// All that stands against a commit.
 pub fn commit(
-    desk: &Caller,
+    desk: &Desk,
     store: &Store,
     pieces: &[Piece],
     terms: &Terms<'_>,
@@ -110,7 +110,7 @@ pub fn commit(
     done.map(|(report, waiting)| Committed { id, report, waiting })
 }
 
-fn committed(desk: &Caller, store: &Store, session: &mut Locked, terms: &Terms<'_>) -> Result<(Report, Option<Waiting>), Error> {
+fn committed(desk: &Desk, store: &Store, session: &mut Locked, terms: &Terms<'_>) -> Result<(Report, Option<Waiting>), Error> {
     let within = terms.within.filter(|_| !terms.target.dry_run);
     within.map_or(Ok(true), |seconds| deadline::arm(desk, store, session, seconds))?;
     terms.target.note_purpose(session);
@@ -120,31 +120,31 @@ fn committed(desk: &Caller, store: &Store, session: &mut Locked, terms: &Terms<'
 }
 
 /// Fills the session. Returns the objects as it holds them.
-fn fill(caller: &Caller, store: &Store, session: &mut Locked, (of, pieces): (&Session, &[Piece])) -> Result<Vec<Object>, Error> {
+fn fill(desk: &Desk, store: &Store, session: &mut Locked, (of, pieces): (&Session, &[Piece])) -> Result<Vec<Object>, Error> {
     let mut places = Opener::new(of);
-    let mut desk = Desk::open(&caller.fs, store, session, false)?;
+    let mut stage = Stage::open(&desk.fs, store, session, false)?;
     let taken = pieces.iter().map(|Piece { change, after, content }| match content {
-        Bytes::None => desk.take(change, after.clone(), None),
-        Bytes::Held(place) => hold(&mut desk, change, places.at(place)?),
-        Bytes::Kept(place) => desk.take(change, after.clone(), Some(&mut places.at(place)?.open_file()?)),
-        Bytes::Made(bytes) => desk.take(change, after.clone(), Some(&mut Cursor::new(bytes))),
+        Bytes::None => stage.take(change, after.clone(), None),
+        Bytes::Held(place) => hold(&mut stage, change, places.at(place)?),
+        Bytes::Kept(place) => stage.take(change, after.clone(), Some(&mut places.at(place)?.open_file()?)),
+        Bytes::Made(bytes) => stage.take(change, after.clone(), Some(&mut Cursor::new(bytes))),
     });
     match taken.collect() {
-        Ok(put) => desk.finish().map(|_left_for_the_next_staging| put),
+        Ok(put) => stage.finish().map(|_left_for_the_next_staging| put),
         Err(error) => {
-            desk.give_up();
+            stage.give_up();
             Err(error)
         }
     }
 }
 
 /// Gives the part a further name of what the session holds, or a copy where that cannot have one.
-fn hold(desk: &mut Desk<'_>, change: &Change, from: Entry<'_>) -> Result<Object, Error> {
-    match desk.take_held(change, from) {
+fn hold(stage: &mut Stage<'_>, change: &Change, from: Entry<'_>) -> Result<Object, Error> {
+    match stage.take_held(change, from) {
         Ok(()) => Ok(change.after.clone()),
         Err(error) if error.io().is_some_and(|error| error.kind() == ErrorKind::NotFound) => Err(damaged(from, MISSING)),
         Err(error) if change.marks.linked || error.io().is_none() => Err(error),
-        Err(_) => desk.take(change, change.after.clone(), Some(&mut from.open_file()?)),
+        Err(_) => stage.take(change, change.after.clone(), Some(&mut from.open_file()?)),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
-use crate::verb::chosen::Whole;
+use crate::verb::chosen::TypedPath;
 use crate::verb::error;
 
 /// The word that stands for a file's metadata among the numbers of its blocks.
@@ -35,7 +35,7 @@ struct Word {
 impl Word {
     /// Reads a word. A path that really ends like a list of blocks wins, unless there is a change with such blocks as well: a command may
     /// have made the one so that somebody takes it for the other.
-    fn read(word: &Whole, changes: &Changes) -> Result<Self, Error> {
+    fn read(word: &TypedPath, changes: &Changes) -> Result<Self, Error> {
         let path = changes.named(word.path())?;
         let Some((of, numbers)) = split(word.path()) else { return Ok(Self { path, numbers: None }) };
         let of = changes.named(of)?;
@@ -59,7 +59,7 @@ fn split(word: &Path) -> Option<(&Path, &str)> {
 }
 
 /// True for a word that names blocks, unless it is a path that ends so.
-pub fn may_name_blocks(word: &Whole) -> bool {
+pub fn may_name_blocks(word: &TypedPath) -> bool {
     split(word.path()).is_some()
 }
 
@@ -67,7 +67,7 @@ pub fn may_name_blocks(word: &Whole) -> bool {
 ///
 /// # Errors
 /// Those of a path that cannot be resolved.
-pub fn names_blocks(words: &[Whole], changes: &Changes) -> Result<bool, Error> {
+pub fn names_blocks(words: &[TypedPath], changes: &Changes) -> Result<bool, Error> {
     for word in words {
         if Word::read(word, changes)?.numbers.is_some() {
             return Ok(true);
@@ -83,7 +83,7 @@ pub fn names_blocks(words: &[Whole], changes: &Changes) -> Result<bool, Error> {
 pub fn named(
     id: &Id,
     (changes, sides): (&Changes, &[Side]),
-    words: &[Whole],
+    words: &[TypedPath],
     sources: &mut Sources<'_>,
 ) -> Result<Selection, Error> {
     let mut selection = Selection::new();
