@@ -700,10 +700,11 @@ fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_fo
         world.program("sh", ["-c", in_the_way]).run().ok();
         let said = refused(&world, &format!("commit {id}"));
         let what = if in_the_way.starts_with("ln") { "symlink" } else { "file" };
+        let kind = if what == "symlink" { ": a symlink" } else { "" };
         assert_eq!(
             said.masked_err(),
             format!(
-                "d: created since it was staged, at <time>\n\
+                "d: created since it was staged, at <time>{kind}\n\
                  d/e: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
                  d/f: its directory is missing, as a {what} is at /world/tree/d (move it away)\n\
                  recant: cannot commit <id1>: 3 conflicts\n        nothing was changed\n        \
