@@ -21,7 +21,7 @@
 //! directories; `sys` holds the unsafe calls; `probe` looks at the machine's switches, which `switches` reads; `cause` tells why a set-up failed, and the remedy;
 //! `sealed` finds the uppers of earlier steps, which `blocks` and `merge` join once they are many, and `fork` copies; `choice` is a step that
 //! a person makes, `chosen` its terms, `choice_upper` its uppers; `closed` notes what was
-//! opened up in uppers; `scratch` drops changes of scratch places; `limit` measures what is written, `ahead` has it written out early; `terminal` is taken back
+//! opened up in uppers; `scratch` drops changes of scratch places; `limit` measures what is written, `early_sync` has it written out early; `terminal` is taken back
 //! from the command; `confine` is the way without namespaces: it holds nothing, and denies writes except below some directories.
 
 mod blocks;

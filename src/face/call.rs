@@ -12,6 +12,7 @@ use crate::diff::sources::Sources;
 use crate::engine::Progress;
 use crate::error::{Error, Kind};
 use crate::face::text::parts::ask;
+use crate::face::text::question;
 use crate::face::text::said;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -25,7 +26,8 @@ use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::not_confirmed;
 use crate::verb::news;
 use crate::verb::parts::select::Selection;
-use crate::verb::said::{Choosing, Question, Said};
+use crate::verb::question::{Choosing, Question};
+use crate::verb::said::Said;
 
 /// One call, with what all verbs need.
 pub struct Call {
@@ -69,7 +71,7 @@ impl Caller for Process {
     }
 
     fn ask(&self, question: Question<'_>) -> bool {
-        is_yes(&self.out, &said::question(&self.out, &question))
+        is_yes(&self.out, &question::question(&self.out, &question))
     }
 
     fn choose(&self, fs: &Fs, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {

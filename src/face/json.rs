@@ -1,4 +1,4 @@
-//! Values into JSON: documents, and messages about them.
+//! Values into JSON: the frame of documents, and messages about them. The fields of a document are those of the verb's own value: `verb/VERB.rs`.
 
 use std::io::Write;
 

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::error::{self, is_inside};
 use super::parts::select::Selection;
-use super::said::{Choosing, Collected, Question, Said};
+use super::question::{Choosing, Question};
+use super::said::{Collected, Said};
 use crate::capture::inside::{Inside, capture};
 use crate::config::Config;
 use crate::diff::sources::Sources;

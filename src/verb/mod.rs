@@ -26,6 +26,7 @@ pub mod merge;
 pub mod news;
 pub mod open;
 pub mod parts;
+pub mod question;
 pub mod redo;
 pub mod rewind;
 pub mod rollback;

@@ -1,7 +1,8 @@
 //! News of what others did: told to an agent once, before its next command; asked about at a person's commit.
 
 use super::desk::Desk;
-use super::said::{News, Question, Said};
+use super::question::Question;
+use super::said::{News, Said};
 use super::scope::Scope;
 use crate::error::Error;
 use crate::session::header::Header;

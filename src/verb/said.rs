@@ -1,22 +1,14 @@
-//! The facts that a verb tells while it works, and its questions. A face has the words.
+//! The facts that a verb tells while it works. A face has the words.
 
 use super::behind::Behind;
-use super::chosen::{TypedPath, chosen};
-use super::want::Want;
 use crate::capture::rejoin::Rest;
 use crate::engine::recover::{Finding, Recovered};
-use crate::engine::report::Report;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::act::Acted;
-use crate::session::change::Changes;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log::Entry;
-use crate::session::run::Failed;
-use crate::session::seen::Unseen;
-use crate::session::sides::Side;
 
 /// A fact that is told while a verb works.
 pub enum Said<'a> {
@@ -109,48 +101,6 @@ pub struct News<'a> {
     pub session: &'a Header,
     /// Its line in the log, if it has one.
     pub entry: Option<&'a Entry>,
-}
-
-/// A question for the person at the terminal, to be answered with yes or no.
-pub enum Question<'a> {
-    /// The newest act on the session is somebody else's.
-    Others { id: &'a Id, act: &'a Acted },
-    /// A commit leaves steps behind.
-    CommitAtStep { id: &'a Id, step: u32 },
-    /// The newest command that changed something failed or was cut off.
-    CommitFailed { id: &'a Id, failed: Failed },
-    /// Agents made these steps since the person looked.
-    CommitUnseen { id: &'a Id, steps: &'a [Unseen] },
-    /// So many changes are to leave a session that holds so many.
-    DiscardPaths { id: &'a Id, count: usize, held: u64 },
-    /// All pending sessions of the project, or of all projects, are to be put aside, with so many changes.
-    DiscardAll { sessions: &'a [Header], held: u64, everywhere: bool },
-    /// These sessions are to be freed, with so many changes; with content that `--force` overwrote, perhaps.
-    Free { ids: &'a [&'a Id], held: u64, overwritten: bool },
-    /// An act is to be taken back.
-    Undo { act: &'a str, would: &'a Report, id: &'a Id },
-    /// A discarded session is to come back.
-    BringBack { id: &'a Id, changes: u64 },
-}
-
-/// The choice that `--patch` asks for: of each change, or of each of its blocks, whether it is taken.
-pub struct Choosing<'a> {
-    /// The act that is to be done with it.
-    pub want: Want,
-    pub changes: &'a Changes,
-    pub sides: &'a [Side],
-    /// The changes to ask about, by index.
-    pub wanted: Vec<usize>,
-}
-
-impl<'a> Choosing<'a> {
-    /// Of the changes at and under paths; of all, if there are none.
-    ///
-    /// # Errors
-    /// A path is not in the session.
-    pub fn of(want: Want, id: &Id, (changes, sides): (&'a Changes, &'a [Side]), paths: &[TypedPath]) -> Result<Self, Error> {
-        Ok(Self { want, changes, sides, wanted: chosen(id, changes, paths)? })
-    }
 }
 
 /// A run that was cut off, and is collected.

@@ -5,7 +5,8 @@
 use super::collect;
 use super::desk::Desk;
 use super::error::{self, does_not_fit, none_here, which_of};
-use super::said::{Question, Said};
+use super::question::Question;
+use super::said::Said;
 use super::scope::{Scope, begun_in};
 use super::want::Want;
 use crate::error::{Error, Kind, Reason};

@@ -12,6 +12,7 @@ pub mod list;
 pub mod log;
 pub mod parts;
 pub mod patch;
+pub mod question;
 pub mod recovered;
 pub mod rewind;
 pub mod said;

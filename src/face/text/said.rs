@@ -1,22 +1,16 @@
 //! Words for what a verb says while it works, and what it asks.
 
-use super::heads::heads;
 use super::recovered;
 use crate::capture::rejoin::Rest;
-use crate::engine::job::Verb;
-use crate::engine::report::Report;
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::path::Shown;
-use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::run::Failed;
-use crate::session::seen::Unseen;
 use crate::session::undo::{BROUGHT_BACK, FREED};
 use crate::verb::behind::Behind;
-use crate::verb::error::{all_of, but, whose};
-use crate::verb::said::{Collected, Lost, News, Question, Said};
+use crate::verb::error::but;
+use crate::verb::said::{Collected, Lost, News, Said};
 use crate::verb::standing::Standing;
 
 /// The words for a session that a power cut may have cost content.
@@ -178,68 +172,6 @@ fn news(News { session, entry }: &News<'_>) -> String {
     let by = entry.about.by.as_ref().map_or_else(|| "a person".into(), ToString::to_string);
     let reason = entry.purpose.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("{what} {done} by {by}{reason}")
-}
-
-/// The most steps, and the most paths, that a question names.
-const STEPS: usize = 5;
-const PATHS: usize = 10;
-
-/// The words of a question; what it is about is shown before.
-pub fn question(out: &Out, question: &Question<'_>) -> String {
-    match question {
-        Question::Others { id, act } => format!("The newest act here is {}, on session {}: go on?", whose(act), id.tail()),
-        Question::CommitAtStep { id, step } => format!("Commit session {} at step {step}?", id.tail()),
-        Question::CommitFailed { id, failed } => format!("Commit session {}, {}?", id.tail(), failed.text()),
-        Question::CommitUnseen { id, steps } => {
-            show_steps(out, id, steps);
-            let steps = figures::count(steps.len() as u64, "step");
-            format!("Commit session {}, with {steps} that you have not looked at?", id.tail())
-        }
-        Question::DiscardPaths { id, count, held } => {
-            format!("Discard {count} of {} of session {}?", figures::count(*held, "held change"), id.tail())
-        }
-        Question::DiscardAll { sessions, held, everywhere } => {
-            let whole = command("list --status pending --limit 0");
-            let shown: Vec<&Header> = sessions.iter().collect();
-            heads(out, &shown, out.limit(), &whole).into_iter().for_each(|line| out.say(line));
-            format!("Discard {}?", all_of(sessions.len(), *held, *everywhere))
-        }
-        Question::Free { ids, held, overwritten } => {
-            let tails: Vec<&str> = ids.iter().map(|id| id.tail()).collect();
-            let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
-            let overwritten = if *overwritten { ", with what --force overwrote" } else { "" };
-            format!("Free {} of {of}{overwritten}? Nothing brings that back.", figures::count(*held, "held change"))
-        }
-        Question::Undo { act, would, id } => {
-            out.say(format_args!("recant: undo takes back: {act}"));
-            show_rows(out, would, id);
-            let (again, end) = if would.verb == Verb::Redo { ("Commit", "again") } else { ("Take", "back") };
-            format!("{again} {} {end}?", figures::count(would.rows.len() as u64, "change"))
-        }
-        Question::BringBack { id, changes } => {
-            format!("Bring session {} back, {}?", id.tail(), figures::count(*changes, "change"))
-        }
-    }
-}
-
-fn show_steps(out: &Out, id: &Id, steps: &[Unseen]) {
-    out.say("recant: since you looked:");
-    for step in steps.iter().rev().take(STEPS).rev() {
-        out.say(figures::within(&format!("  step {}, by {}: {}", step.step, step.by, Shown(step.command.as_bytes())), 79));
-    }
-    if steps.len() > STEPS {
-        out.say(figures::more(steps.len() - STEPS, &command(format_args!("steps {}", id.tail()))));
-    }
-}
-
-fn show_rows(out: &Out, would: &Report, id: &Id) {
-    for row in would.rows.iter().take(PATHS) {
-        out.say(format_args!("  {:<9} {}", row.done.word(), out.shown(&row.path)));
-    }
-    if let Some(more) = would.rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
-        let all = command(format_args!("{} {} --dry-run -v", would.verb.word(), id.tail()));
-        out.say(format_args!("  … and {more} more: {all}"));
-    }
 }
 
 /// A run that was cut off, and what became of that.

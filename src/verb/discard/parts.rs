@@ -27,7 +27,8 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::parts::picks;
 use crate::verb::parts::select::{self, Selection, Way};
-use crate::verb::said::{Choosing, Question, Said};
+use crate::verb::question::{Choosing, Question};
+use crate::verb::said::Said;
 use crate::verb::target::{Target, What};
 use crate::verb::want::Want;
 

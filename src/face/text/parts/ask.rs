@@ -14,7 +14,7 @@ use crate::fs::Fs;
 use crate::session::change::Change;
 use crate::verb::error::patch_unasked;
 use crate::verb::parts::select::Selection;
-use crate::verb::said::Choosing;
+use crate::verb::question::Choosing;
 use crate::verb::want::Want;
 
 /// The keys, and what they do; the blocks' own ones last.

@@ -1,0 +1,55 @@
+//! The questions of a verb: yes or no, and the choice of `--patch`. A face has the words.
+
+use super::chosen::{TypedPath, chosen};
+use super::want::Want;
+use crate::engine::report::Report;
+use crate::error::Error;
+use crate::session::act::Acted;
+use crate::session::change::Changes;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::run::Failed;
+use crate::session::seen::Unseen;
+use crate::session::sides::Side;
+
+/// A question for the person at the terminal, to be answered with yes or no.
+pub enum Question<'a> {
+    /// The newest act on the session is somebody else's.
+    Others { id: &'a Id, act: &'a Acted },
+    /// A commit leaves steps behind.
+    CommitAtStep { id: &'a Id, step: u32 },
+    /// The newest command that changed something failed or was cut off.
+    CommitFailed { id: &'a Id, failed: Failed },
+    /// Agents made these steps since the person looked.
+    CommitUnseen { id: &'a Id, steps: &'a [Unseen] },
+    /// So many changes are to leave a session that holds so many.
+    DiscardPaths { id: &'a Id, count: usize, held: u64 },
+    /// All pending sessions of the project, or of all projects, are to be put aside, with so many changes.
+    DiscardAll { sessions: &'a [Header], held: u64, everywhere: bool },
+    /// These sessions are to be freed, with so many changes; with content that `--force` overwrote, perhaps.
+    Free { ids: &'a [&'a Id], held: u64, overwritten: bool },
+    /// An act is to be taken back.
+    Undo { act: &'a str, would: &'a Report, id: &'a Id },
+    /// A discarded session is to come back.
+    BringBack { id: &'a Id, changes: u64 },
+}
+
+/// The choice that `--patch` asks for: of each change, or of each of its blocks, whether it is taken.
+pub struct Choosing<'a> {
+    /// The act that is to be done with it.
+    pub want: Want,
+    pub changes: &'a Changes,
+    pub sides: &'a [Side],
+    /// The changes to ask about, by index.
+    pub wanted: Vec<usize>,
+}
+
+impl<'a> Choosing<'a> {
+    /// Of the changes at and under paths; of all, if there are none.
+    ///
+    /// # Errors
+    /// A path is not in the session.
+    pub fn of(want: Want, id: &Id, (changes, sides): (&'a Changes, &'a [Side]), paths: &[TypedPath]) -> Result<Self, Error> {
+        Ok(Self { want, changes, sides, wanted: chosen(id, changes, paths)? })
+    }
+}
