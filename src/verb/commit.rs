@@ -144,7 +144,7 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     if call.merge && !merge::merge(desk, store, session, dry_run, &mut paths)? {
         return Ok(None);
     }
-    let within = match call.within {
+    let within = match call.within.filter(|_| !dry_run) {
         Some(seconds) if deadline::arm(desk, store, session, seconds)? => Some(seconds),
         _ => None,
     };
@@ -270,6 +270,8 @@ fn commit_part(
     let taken = |(i, taken): (&usize, &Taken)| take(run.as_ref(), &changes.list[*i], taken, &mut sources);
     let (pieces, rests): (Vec<Piece>, Vec<Option<Object>>) =
         selection.iter().map(taken).collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+    // A dry run tells of the session as it would be.
+    let leaves = if call.of.dry_run { rests.iter().filter(|rest| rest.is_none()).count() as u64 } else { 0 };
     let of = session.id().clone();
     let words = match &call.of.what {
         What::Beside(_) => ["agent", "run:", "own", "files", "of", of.tail()].map(str::to_owned).to_vec(),
@@ -286,7 +288,7 @@ fn commit_part(
     // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
     let gone_on = session.settle_parting(&desk.fs, store);
     let Committed { id, report, waiting } = done?;
-    let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes, is_back: false });
+    let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes - leaves, is_back: false });
     let rest = Some((of, gone_on.err().map_or(Rest::None, Rest::Untold)));
     let name = session.header.name.clone();
     Ok(Acted { session: id, name, report, waiting, part_of, behind: None, rest })

@@ -34,6 +34,8 @@ fn a_part_is_a_session_of_its_own_the_rest_is_held_and_both_are_taken_back_the_l
         assert_eq!(words(&shown), ["a:1", "a:2", "a:3", "a:m", "d", "d/e", "gone", "made"], "{shown}");
         let held = desk.recant("diff s").ok().stdout();
 
+        let would = desk.recant("commit s a:2 d/e --dry-run --json").ok().json();
+        assert_eq!(would["part_of"]["changes"], 3, "as it would be then: {would}");
         let said = desk.recant("commit s a:2 d/e").ok();
         assert!(said.stderr().contains("which holds the rest: 3 changes"), "{said}");
         let wanted: Vec<String> = (1..=20).filter(|n| *n != 10).map(|n| n.to_string()).collect();
@@ -272,6 +274,8 @@ fn a_part_of_what_was_committed_is_taken_back_and_given_again() {
         assert_eq!(lines(desk, "a"), wanted);
         assert_eq!((&*desk.world.read("gone"), desk.world.exists("made"), desk.world.exists("d/e")), ("old\n", false, true));
         let back = desk.ids().last().expect("the one that took it back").clone();
+        let typed = desk.recant(&format!("show {back} --json")).ok().json()["session"]["command"].clone();
+        assert!(typed.as_str().is_some_and(|typed| typed.ends_with(" a:1,3 gone made") && !typed.contains("--patch")), "{typed}");
         assert_eq!((desk.status("s"), desk.status(&back)), ("committed".into(), "committed".into()));
         let said = desk.recant("rollback s a:1").ok();
         assert!(said.stderr().contains("the tree has nothing more of that part"), "{said}");

@@ -88,6 +88,7 @@ impl Surroundings<'_> {
     }
 }
 
+/// A path below a directory. `name`: one that this program has written down, which is no empty one, `.` or `..`.
 pub fn below(directory: &AbsPath, name: &str) -> AbsPath {
     name.split('/').fold(directory.clone(), |path, part| path.join(part.as_bytes()).expect("a name of this file is a name"))
 }
