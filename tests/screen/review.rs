@@ -262,7 +262,8 @@ fn a_person_commits_two_blocks_and_a_directory_drops_another_merges_a_conflict_a
     alike_but(&screen, &merged, &flags, "all is taken back");
     before.assert_same(&screen.manifest(), "all was taken back on the screen");
     terminal.keys("u").sees("nothing was done in this screen that can be undone");
-    terminal.keys("q").sees("end=0");
+    let left = terminal.keys("q").sees("end=0");
+    assert!(left.contains("which holds the rest: 203 changes"), "{left}");
     screen.assert_tidy("the screen has gone");
 }
 
