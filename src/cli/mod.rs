@@ -1,9 +1,7 @@
 //! The command line: from the words of a process to a verb, and a file for each verb or small group that has no face yet.
 //!
-//! Prints by [`Out`](crate::face::out::Out); the screen alone draws by itself. What always holds:
-//! - **V1** Results go to standard output, everything said about them to standard error.
-//! - **V2** A verb that changes something calls [`prepare_to_change`](crate::verb::desk::Desk::prepare_to_change) first.
-//! - **V3** An error ends as an [`Error`](crate::error::Error) with its [`Kind`](crate::error::Kind); [`exit`] alone knows exit statuses.
+//! Prints by [`Out`](crate::face::out::Out); the screen alone draws by itself. An error ends as an [`Error`](crate::error::Error) with its
+//! [`Kind`](crate::error::Kind), and [`exit`] alone knows exit statuses.
 
 mod agent_guard;
 mod agent_run;

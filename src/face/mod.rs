@@ -1,7 +1,7 @@
 //! The faces of the verbs: words turned into arguments ([`args`]), and values into text ([`text`]) or JSON ([`json`]).
 //!
 //! Each face is a function from a [`Call`](call::Call) and its arguments to how the call [`Ended`](ended::Ended). It prints by
-//! [`Out`](out::Out) alone; what it tells, a verb has found out.
+//! [`Out`](out::Out) alone: results to standard output, everything said about them to standard error. What it tells, a verb has found out.
 
 pub mod args;
 pub mod bar;
