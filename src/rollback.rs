@@ -1,11 +1,13 @@
 //! Rollback: from `after` to `before`.
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::error::damaged;
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::engine::left_out::Aside;
+use crate::engine::plan::choose::choose;
+use crate::engine::plan::choose::may_begin;
+use crate::engine::plan::choose::{Choice, Chosen, Rules};
+use crate::engine::plan::left_out::Aside;
 use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::act::Part;

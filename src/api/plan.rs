@@ -9,12 +9,13 @@ use crate::capture::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::config;
-use crate::engine::conflict::Since;
 use crate::engine::job::{self, Job, OnConflict};
-use crate::engine::left_out::Aside;
-use crate::engine::minor::{self, Asked, Minor};
+use crate::engine::plan::conflict::{self, Since};
+use crate::engine::plan::left_out::Aside;
+
+use crate::engine::plan::minor::{self, Asked, Minor};
 use crate::engine::report::{self, Done};
-use crate::engine::{self, Effect, Unwatched};
+use crate::engine::{Effect, Unwatched};
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::rollback;
@@ -128,10 +129,10 @@ impl Store {
             return Err(Error::refused(format!("session {id} waits to be confirmed")).with_remedy(remedy));
         }
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
-        let (would, conflicts) = match done.map_err(engine::conflict::foreseen) {
+        let (would, conflicts) = match done.map_err(conflict::foreseen) {
             Ok(report) => (Some(Report::of(Some(id.clone()), report)), Vec::new()),
             Err(Ok(conflicts)) => {
-                let conflict = |conflict: &engine::conflict::Conflict| Conflict {
+                let conflict = |conflict: &conflict::Conflict| Conflict {
                     path: path_of(&conflict.path),
                     why: conflict.why(),
                     forcible: conflict.forcible,

@@ -8,7 +8,7 @@ use crate::capture::hold::collect_ended;
 use crate::capture::inside::inside;
 use crate::capture::plan::working_directory;
 use crate::engine::ready;
-use crate::engine::recover::{Outcome, Recovered as Of};
+use crate::engine::recover::interrupted::{Outcome, Recovered as Of};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;

@@ -82,7 +82,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let operations = crate::verb::standing::cut_off(store, crate::engine::recover::interrupted(store)?);
+    let operations = crate::verb::standing::cut_off(store, crate::engine::recover::interrupted::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let unconfirmed = waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::signalled;
-use crate::engine::conflict::{self, Since};
 use crate::engine::job::Verb;
+use crate::engine::plan::conflict;
+use crate::engine::plan::conflict::Since;
 use crate::error::{Against, Error, Kind, command, recant};
 use crate::face::call::Call;
 use crate::face::ended::Ended;

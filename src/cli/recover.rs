@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::cut_runs::{self, CutRun};
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
-use crate::engine::recover::{self, Choice, Outcome, Recovered};
+use crate::engine::recover::interrupted;
+use crate::engine::recover::interrupted::{Choice, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, Kind};
 use crate::face::args;
@@ -74,10 +75,10 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
             let id = call.find(store, Some(key), Want::Tend)?;
             let choice = choice(args);
             // An operation whose state is unclear needs the choice; recovery reports other errors, too.
-            let there = !matches!(recover::finding(store, &id), Ok(None));
+            let there = !matches!(interrupted::finding(store, &id), Ok(None));
             // A session that an operation was at work on has no run any more.
             if there {
-                vec![recover::one(&call.fs, store, &id, choice)]
+                vec![interrupted::one(&call.fs, store, &id, choice)]
             } else {
                 held.extend(collect::take_in_one(call, store, &id));
                 Vec::new()

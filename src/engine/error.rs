@@ -1,4 +1,4 @@
-//! The errors of this room. Nothing was changed, unless they say so. Errors after an undo are in [`take_back`](super::take_back).
+//! The errors of this room. Nothing was changed, unless they say so. Errors after an undo are in [`take_back`](super::recover::take_back).
 
 use std::fmt::Display;
 use std::io;
@@ -19,7 +19,7 @@ pub fn refused_at(path: impl Display, why: impl Display) -> Error {
 }
 
 /// The error for what does not fit, seen before the first effect: paths and reasons.
-pub(super) fn no_room(rows: Vec<Against>) -> Error {
+pub fn no_room(rows: Vec<Against>) -> Error {
     let rows = Error::of_rows(Kind::Refused, "file systems that have no room for it", rows);
     rows.with_source(io::Error::from_raw_os_error(libc::ENOSPC))
 }
@@ -32,13 +32,13 @@ pub fn damaged(rows: Vec<Against>) -> Error {
 
 /// The error for a journal that can be neither undone nor settled now, or for work not known to be durable. `path` is the journal, or the
 /// cause.
-pub(super) fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {
+pub fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {
     let again = command("recover") + " tries again once the cause is gone";
     Error::at(Kind::Stuck, path, why).with_state(state).with_remedy(again)
 }
 
 /// The command that lets a user into the first of his own directories on the way to `path` that is closed to him.
-pub(super) fn way_in(path: &AbsPath) -> Option<Command> {
+pub fn way_in(path: &AbsPath) -> Option<Command> {
     let me = rustix::process::geteuid().as_raw();
     let keeps_out = |dir: &&AbsPath| {
         let found = dir.as_path().symlink_metadata();
@@ -49,7 +49,7 @@ pub(super) fn way_in(path: &AbsPath) -> Option<Command> {
 }
 
 /// The error for a journal of session `id` whose file system is not mounted. The journal stays in `store`.
-pub(super) fn unmounted(path: impl Display, why: impl Display, store: impl Display, id: impl Display) -> Error {
+pub fn unmounted(path: impl Display, why: impl Display, store: impl Display, id: impl Display) -> Error {
     let [again, give_up] = ["", " --give-up-unmounted"].map(|option| command(format_args!("recover {id}{option}")));
     Error::at(Kind::Stuck, path, why).with_state(format!("its journal stays in {store}; nothing more is touched")).with_remedy(
         "mount it and " + again + " tries again; if it is gone for good, " + give_up + " ends the operation without it",
@@ -57,7 +57,7 @@ pub(super) fn unmounted(path: impl Display, why: impl Display, store: impl Displ
 }
 
 /// The error if nothing tells whether an interrupted operation was sealed: the user decides.
-pub(super) fn undecided(path: impl Display, verb: &str, why: impl Display, id: impl Display) -> Error {
+pub fn undecided(path: impl Display, verb: &str, why: impl Display, id: impl Display) -> Error {
     let [undo, finish] = ["undo", "finish"].map(|option| command(format_args!("recover {id} --{option}")));
     Error::at(Kind::Damaged, path, format_args!("cannot tell whether the interrupted {verb} was done: {why}"))
         .with_state("nothing was touched; other sessions go on")
@@ -65,17 +65,17 @@ pub(super) fn undecided(path: impl Display, verb: &str, why: impl Display, id: i
 }
 
 /// The error if the user's decision cannot be carried out as things stand.
-pub(super) fn not_decided(path: impl Display, why: impl Display, remedy: impl Into<Remedy>) -> Error {
+pub fn not_decided(path: impl Display, why: impl Display, remedy: impl Into<Remedy>) -> Error {
     Error::at(Kind::Refused, path, why).with_reason(Reason::NotDecided).with_remedy(remedy)
 }
 
 /// The error for a session whose interrupted operation is not recovered. `kind` is that of the cause.
-pub(super) fn interrupted(id: impl Display, kind: Kind, why: impl Display) -> Error {
+pub fn interrupted(id: impl Display, kind: Kind, why: impl Display) -> Error {
     Error::new(kind, format!("session {id}: {why}"))
 }
 
 /// The error for a path that an interrupted operation of session `by` holds.
-pub(super) fn held(path: impl Display, by: impl Display) -> Error {
+pub fn held(path: impl Display, by: impl Display) -> Error {
     let remedy = command(format_args!("recover {by}"));
     Error::at(Kind::Stuck, path, format_args!("an interrupted operation of session {by} holds it")).with_remedy(remedy)
 }

@@ -66,7 +66,7 @@ impl Held {
 
 /// True for a place below the session's directory that objects are given. Nothing else in a stored file is used as one
 /// (docs/ARCHITECTURE.md, I14).
-pub(super) fn is_place(place: &[u8]) -> bool {
+pub fn is_place(place: &[u8]) -> bool {
     let ours = [&b"held/"[..], b"checkpoint/blobs/", b"checkpoint/objects/", b"displaced/"];
     let plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0);
     ours.iter().any(|directory| place.starts_with(directory)) && place.split(|b| *b == b'/').all(plain)

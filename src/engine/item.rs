@@ -56,7 +56,7 @@ pub struct Item {
     /// True if Prepare makes what is placed, so that undo removes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-    /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::file_system::Road)).
+    /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::plan::road::Road)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub portable: bool,
     /// Facts for planning alone.
@@ -147,7 +147,7 @@ impl Item {
     }
 
     /// True if the recorded place of `to` can be trusted.
-    pub(super) fn lies_in_session(&self) -> bool {
+    pub fn lies_in_session(&self) -> bool {
         self.held.as_ref().is_none_or(|held| is_place(&held.place(self.n, &self.path)))
     }
 
@@ -224,7 +224,7 @@ impl Frame<'_> {
         self.beside(item, &format!("-kept-{}", from.print.identity.ino))
     }
 
-    pub(super) fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
+    pub fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
         let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.
         item.beside.as_ref().and_then(|directory| directory.join(name.as_bytes()).ok()).map(Spot::Tree)

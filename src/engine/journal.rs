@@ -279,7 +279,7 @@ fn damaged(path: &str, why: &str) -> Error {
 }
 
 /// Lists the spots that Prepare makes for one item.
-pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
+pub fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
     let places = if item.moves() { frame.places(item) } else { Default::default() };
     let to = places.to.filter(|_| item.fresh);
     let home = places.home.filter(|_| places.copied);
@@ -288,6 +288,6 @@ pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = S
 }
 
 /// The directory of what a forced operation overwrites.
-pub(super) fn displaced(generation: u64) -> Spot {
+pub fn displaced(generation: u64) -> Spot {
     Spot::Session(format!("displaced/{generation}").into_bytes())
 }

@@ -16,44 +16,20 @@
 //!                                    +------- undo -------+-------------------+        (a failure, or recover)
 //! ```
 
-pub mod apply;
-mod build;
-pub mod choose;
-mod clean;
-pub mod conflict;
-mod displaced;
-mod draft;
 pub mod error;
-mod file_system;
-mod find;
-pub mod finish;
 pub mod held;
 pub mod item;
 pub mod job;
 pub mod journal;
-pub mod left_out;
-mod look;
-pub mod meta;
-pub mod minor;
 mod operation;
-mod perform;
 pub mod plan;
-pub mod prepare;
 mod progress;
 pub mod reach;
 pub mod ready;
-mod records;
 pub mod recover;
 pub mod report;
-mod reserve;
-mod rights;
-mod seal;
-pub mod settle;
 pub mod step;
-mod sync;
-mod take_back;
-mod times;
-pub mod undo;
+pub mod work;
 
 pub use operation::{Effect, hindrances};
 pub use progress::{Progress, Unwatched};

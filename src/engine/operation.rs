@@ -1,11 +1,13 @@
 //! One operation on a session: commit, rollback or redo.
 
-use super::conflict::Hindrances;
+use super::error;
 use super::job::{self, Job};
-use super::plan::Plan;
+use super::plan::conflict::Hindrances;
+use super::plan::lay_out::Plan;
 use super::progress::{Progress, Unwatched};
+use super::recover::interrupted;
 use super::report::Report;
-use super::{error, recover, reserve};
+use super::work::reserve;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
@@ -101,6 +103,6 @@ fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error
         return Ok(());
     }
     let paths: Vec<_> = plan.paths().collect();
-    let held = recover::holds_any(store, session.id(), &paths)?;
+    let held = interrupted::holds_any(store, session.id(), &paths)?;
     held.map_or(Ok(()), |(by, path)| Err(error::held(path, by)))
 }

@@ -12,7 +12,7 @@ use crate::fs::roots::{Roots, deep};
 
 /// The open directories through which spots and paths are reached.
 pub struct Reach {
-    pub(super) roots: Roots,
+    pub roots: Roots,
     session: Rc<Dir>,
     held: HashMap<Vec<u8>, Rc<Dir>>,
     /// The directory that was asked for last: names that follow each other mostly share it.
@@ -22,7 +22,7 @@ pub struct Reach {
 }
 
 /// A directory and the last name in it.
-pub(super) struct Named<'p> {
+pub struct Named<'p> {
     pub dir: Rc<Dir>,
     pub name: &'p [u8],
 }
@@ -42,17 +42,17 @@ impl Reach {
     }
 
     /// Makes one for the paths of a journal.
-    pub(super) fn of(session: &Dir, journal: &Journal) -> Result<Self, IoError> {
+    pub fn of(session: &Dir, journal: &Journal) -> Result<Self, IoError> {
         let mut reach = Self::new(session)?;
         reach.roots.lose(&journal.head.lost);
         Ok(reach)
     }
 
-    pub(super) fn session(&self) -> Rc<Dir> {
+    pub fn session(&self) -> Rc<Dir> {
         self.session.clone()
     }
 
-    pub(super) fn path<'p>(&mut self, path: &'p AbsPath) -> Result<Named<'p>, IoError> {
+    pub fn path<'p>(&mut self, path: &'p AbsPath) -> Result<Named<'p>, IoError> {
         let Some((parent, name)) = path.split() else { return Err(no_name(path)) };
         if let Some((_, dir)) = self.last.as_ref().filter(|(last, _)| last == parent) {
             return Ok(Named { dir: dir.clone(), name });
@@ -62,7 +62,7 @@ impl Reach {
         Ok(Named { dir, name })
     }
 
-    pub(super) fn spot<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
+    pub fn spot<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
         match spot {
             Spot::Tree(path) => self.path(path),
             Spot::Session(below) => self.below(below),
@@ -70,12 +70,12 @@ impl Reach {
     }
 
     /// Opens the directory of a name below the session's directory.
-    pub(super) fn below<'p>(&mut self, below: &'p [u8]) -> Result<Named<'p>, IoError> {
+    pub fn below<'p>(&mut self, below: &'p [u8]) -> Result<Named<'p>, IoError> {
         let (parent, name) = split(below);
         Ok(Named { dir: self.held(parent)?, name })
     }
 
-    pub(super) fn held(&mut self, below: &[u8]) -> Result<Rc<Dir>, IoError> {
+    pub fn held(&mut self, below: &[u8]) -> Result<Rc<Dir>, IoError> {
         if let Some(dir) = self.held.get(below) {
             return Ok(dir.clone());
         }
@@ -91,13 +91,13 @@ impl Reach {
     }
 
     /// Opens directories of the tree anew from here on: what was planned is done where the paths lead now.
-    pub(super) fn reopen(&mut self) {
+    pub fn reopen(&mut self) {
         self.last = None;
         self.before = self.roots.forget_all();
     }
 
     /// For the undo: works in the directories that the steps worked in, even if somebody has moved them since.
-    pub(super) fn going_back(mut self) -> Self {
+    pub fn going_back(mut self) -> Self {
         self.last = None;
         self.held.clear();
         match self.roots.kept() {
@@ -112,7 +112,7 @@ impl Reach {
     }
 
     /// Reaches what Prepare made: where it was made, as long as that directory is held.
-    pub(super) fn made<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
+    pub fn made<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
         let held = |path: &'p AbsPath| Some(Named { dir: self.before.get(&path.parent()?)?.clone(), name: path.name() });
         match spot {
             Spot::Tree(path) => held(path).map_or_else(|| self.path(path), Ok),
@@ -121,14 +121,14 @@ impl Reach {
     }
 
     /// Forgets what was opened at and under the directory `path`: it names another object now.
-    pub(super) fn forget(&mut self, path: &AbsPath) {
+    pub fn forget(&mut self, path: &AbsPath) {
         self.last = None;
         self.roots.forget(path);
     }
 }
 
 /// The directory of a path, or an I/O error if there is none.
-pub(super) fn parent_of(path: &AbsPath) -> Result<AbsPath, IoError> {
+pub fn parent_of(path: &AbsPath) -> Result<AbsPath, IoError> {
     path.parent().ok_or_else(|| no_name(path))
 }
 
@@ -138,7 +138,7 @@ fn no_name(path: &AbsPath) -> IoError {
 }
 
 /// Splits what lies below the session's directory into its directory and last name.
-pub(super) fn split(below: &[u8]) -> (&[u8], &[u8]) {
+pub fn split(below: &[u8]) -> (&[u8], &[u8]) {
     below.iter().rposition(|b| *b == b'/').map_or((&b""[..], below), |cut| (&below[..cut], &below[cut + 1..]))
 }
 
@@ -152,7 +152,7 @@ impl std::fmt::Display for Spot {
 }
 
 /// Turns a missing directory on the way into `None`: a name that it would hold is not there.
-pub(super) fn open(opened: Result<Named<'_>, IoError>) -> Result<Option<Named<'_>>, IoError> {
+pub fn open(opened: Result<Named<'_>, IoError>) -> Result<Option<Named<'_>>, IoError> {
     match opened {
         Ok(named) => Ok(Some(named)),
         Err(error) if error.leads_nowhere() => Ok(None),

@@ -1,9 +1,10 @@
 //! Prepares a verb that changes something: undoes or settles what crashes left, and locks the session.
 
 use super::error::interrupted;
-use super::finish::how_to_go_on;
 use super::job::Verb;
-use super::recover::{self, Outcome, Recovered};
+use super::recover::finish::how_to_go_on;
+use super::recover::interrupted;
+use super::recover::interrupted::{Outcome, Recovered};
 use super::report::Left;
 use crate::error::{Error, Kind, Reason, command};
 use crate::fs::Fs;
@@ -27,7 +28,7 @@ pub struct Settled {
 ///
 /// Errors: nothing was touched.
 pub fn recover_all(fs: &Fs, store: &Store, _lock: &Lock) -> Result<Settled, Error> {
-    let mut recovered = recover::all(fs, store)?;
+    let mut recovered = interrupted::all(fs, store)?;
     // X2: a part that was never sealed is swept, and one that was has left.
     recovered.extend(store.settle_partings(fs)?.into_iter().map(|(id, why)| Recovered {
         id,
@@ -55,7 +56,7 @@ pub fn recover_alone(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Sett
 
 /// Recovers all if something was interrupted; `None`, and no lock is taken, if nothing was.
 pub fn recover_any(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Option<Settled>, Error> {
-    if recover::interrupted(store)?.is_empty() && store.parted()?.is_empty() {
+    if interrupted::interrupted(store)?.is_empty() && store.parted()?.is_empty() {
         Ok(None)
     } else {
         recover_alone(fs, store, slow).map(Some)
@@ -101,7 +102,7 @@ pub fn lock<E: From<Error>>(
 
 /// Refuses a session that still has a journal: only that may tell where originals lie.
 pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Error> {
-    let (kind, why, remedy) = match recover::finding(store, id) {
+    let (kind, why, remedy) = match interrupted::finding(store, id) {
         Ok(None) => return Ok(()),
         Ok(Some(_)) => (Kind::Stuck, "an interrupted operation of it is not recovered".to_owned(), None),
         Err(error) => (error.kind(), error.to_string(), error.advice().cloned()),

@@ -93,7 +93,7 @@ impl fmt::Display for Left {
 }
 
 /// Drops repeated paths: a directory that was opened and is to be closed has two steps.
-pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
+pub fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
     let mut once: Vec<Left> = Vec::new();
     for left in left {
         if !once.iter().any(|known| known.path == left.path) {
@@ -136,7 +136,7 @@ pub struct Report {
 }
 
 impl Row {
-    pub(super) fn of(verb: Verb, item: Item) -> Self {
+    pub fn of(verb: Verb, item: Item) -> Self {
         let done = Done::of(verb, item.act);
         let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
         let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));

@@ -40,13 +40,13 @@ pub enum Spot {
 
 impl Spot {
     /// True if it is below that directory of the session.
-    pub(super) fn is_in(&self, directory: &[u8]) -> bool {
+    pub fn is_in(&self, directory: &[u8]) -> bool {
         let Spot::Session(below) = self else { return false };
         below.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
     }
 
     /// True if it is a place for objects of an operation of the session while it is under way.
-    pub(super) fn is_own(&self, session: &Id) -> bool {
+    pub fn is_own(&self, session: &Id) -> bool {
         match self {
             Spot::Session(below) => is_place(below),
             Spot::Tree(path) => path.name().starts_with(format!(".recant-{session}-").as_bytes()),

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use super::error::damaged;
 use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
-use crate::engine::conflict::{Conflict, MEANWHILE};
+use crate::engine::plan::conflict::{Conflict, MEANWHILE};
 use crate::error::{At, Error, command};
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Sort, stat_of};

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::error::{bad_path, broken, here};
 use super::originals::Keeping;
 use super::stream::{Head, History, Object, Receiving, Record, parse};
-use crate::engine::conflict::Conflict;
+use crate::engine::plan::conflict::Conflict;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, leads_nowhere};

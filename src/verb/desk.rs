@@ -11,7 +11,7 @@ use crate::capture::inside::{Inside, capture};
 use crate::config::Config;
 use crate::diff::sources::Sources;
 use crate::engine::Progress;
-use crate::engine::recover::Recovered;
+use crate::engine::recover::interrupted::Recovered;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;

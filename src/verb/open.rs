@@ -8,7 +8,8 @@ use super::said::Said;
 use super::want::Want;
 use super::which;
 use crate::engine::ready::{self, Settled};
-use crate::engine::recover::{self, Recovered};
+use crate::engine::recover::interrupted;
+use crate::engine::recover::interrupted::Recovered;
 use crate::error::{Error, Kind};
 use crate::fs::lock::Lock;
 use crate::session::header::Header;
@@ -115,7 +116,7 @@ impl Desk {
 
     /// Tells that an operation on a session was interrupted, for a verb that recovers nothing.
     fn say_interrupted(&self, store: &Store, id: &Id) {
-        match recover::finding(store, id) {
+        match interrupted::finding(store, id) {
             Ok(None) => {}
             Ok(Some(found)) => self.caller.tell(Said::Interrupted { id, found: Ok(found) }),
             Err(error) => self.caller.tell(Said::Interrupted { id, found: Err(&error) }),

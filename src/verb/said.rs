@@ -2,7 +2,7 @@
 
 use super::behind::Behind;
 use crate::capture::rejoin::Rest;
-use crate::engine::recover::{Finding, Recovered};
+use crate::engine::recover::interrupted::{Finding, Recovered};
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

@@ -1,10 +1,11 @@
 //! Words for what was recovered.
 
 use crate::diff::shown::cut;
-use crate::engine::finish::how_to_go_on;
 use crate::engine::job::Verb;
 use crate::engine::ready::way_on;
-use crate::engine::recover::{self, Finding, Outcome, Recovered};
+use crate::engine::recover::finish::how_to_go_on;
+use crate::engine::recover::interrupted;
+use crate::engine::recover::interrupted::{Finding, Outcome, Recovered};
 use crate::engine::report::Left;
 use crate::error::{Error, command};
 use crate::face::figures;
@@ -77,7 +78,7 @@ pub fn line(out: &Out, one: &Recovered) -> String {
 
 /// Describes what recovery would do, for verbs that only read.
 pub fn would(store: &Store, id: &Id) -> Option<String> {
-    match recover::finding(store, id) {
+    match interrupted::finding(store, id) {
         Ok(found) => found.map(|found| interrupted(&Ok(found))),
         Err(error) => Some(interrupted(&Err(&error))),
     }

@@ -9,7 +9,7 @@ use super::list::say_damaged;
 use super::waiting::lines;
 use super::{cut_run, recovered};
 use crate::diff::shown::{cut, cut_off};
-use crate::engine::recover;
+use crate::engine::recover::interrupted;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
@@ -29,7 +29,7 @@ pub fn status(call: &Call, page: &args::Page, turn: fn(&Call) -> Option<String>)
         path,
         store,
         warn_bytes: call.config.warn_size.value,
-        journaled: store.map_or(Ok(Vec::new()), recover::interrupted)?,
+        journaled: store.map_or(Ok(Vec::new()), interrupted::interrupted)?,
         so_far: &|store, header| call.listed_so_far(store, header),
     })?;
     if call.out.is_text() {

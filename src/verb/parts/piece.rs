@@ -4,8 +4,8 @@ use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::checkpoint::limits::OnLimit;
-use crate::engine::conflict::Since;
 use crate::engine::job::Verb;
+use crate::engine::plan::conflict::Since;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
 use crate::fs::dir::Entry;

@@ -137,7 +137,7 @@ fn each_sync_of_a_recovery_that_leaves_something_is_needed_or_says_why_nothing_i
     for (verb, two) in [("rollback", true), ("commit", false), ("rollback", false)] {
         let Some(scene) = Scene::new(Size::Few, two) else { continue };
         let leaving = Leaving::new(&scene, verb, None);
-        for file in ["src/engine/finish.rs", "src/engine/journal.rs"] {
+        for file in ["src/engine/recover/finish.rs", "src/engine/journal.rs"] {
             leaving.leave_each_out(&mut caught, file);
         }
     }

@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::error::no_room;
 use crate::config;
+use crate::engine::error::no_room;
 use crate::error::{Against, At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
@@ -30,12 +30,12 @@ const BTRFS: i64 = 0x9123_683e;
 const XFS: i64 = 0x5846_5342;
 
 /// Keeps room for the rollback of a commit with a journal of so many bytes; the rollback's has about as many.
-pub(super) fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
+pub fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
     keep_bytes(fs, session, journal + journal / 4 + needed(session)?)
 }
 
 /// Keeps the reserve again for what is still in, after a rollback that failed or left some of it.
-pub(super) fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
+pub fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     if session.header.counts.inside == 0 { Ok(()) } else { keep_bytes(fs, session, needed(session)?) }
 }
 
@@ -66,7 +66,7 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
 }
 
 /// Frees the reserve for a rollback that is about to write.
-pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
+pub fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let needed = needed(session)?;
     let low = Free::of(session)?.is_low(needed);
     if is_btrfs(session)? {
@@ -95,7 +95,7 @@ fn wait_for_inodes(session: &Session) -> Result<(), Error> {
 }
 
 /// Removes the reserve: nothing of the session is in.
-pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
+pub fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
     for name in RESERVE {
         let at: Entry<'_> = session.dir.at(name);
         if at.stat()?.is_some() {
@@ -145,7 +145,7 @@ impl Free {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::engine::work::reserve::*;
 
     #[test]
     fn room_is_low_where_a_rollback_may_not_get_its_bytes_and_one_mib_or_some_inodes() {

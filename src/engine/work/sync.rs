@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 
-use super::item::Item;
-use super::journal::Journal;
-use super::reach::{Reach, open, split};
-use super::step::{Act, Spot};
+use crate::engine::item::Item;
+use crate::engine::journal::Journal;
+use crate::engine::reach::Reach;
+use crate::engine::reach::open;
+use crate::engine::reach::split;
+use crate::engine::step::{Act, Spot};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -14,15 +16,15 @@ use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 
 /// From this number of objects on, one syncfs is cheaper than an fsync of each (D7).
-pub(super) const MANY: usize = 16;
+pub const MANY: usize = 16;
 
 /// The next `session.json`, until the seal gives it that name.
-pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
+pub const NEW_HEADER: &[u8] = b"session.json.new";
 
 /// Syncs the session's directories first, which survivors lie in, then the tree's, then what was set in place (D4, D5). Before all of
 /// these come `facts` (D1), each with its directory: a file system with a journal then writes all at once. With them goes the
 /// checkpoint's directory, where the former manifest has got a second name (D2).
-pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
+pub fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     held.extend((!facts.is_empty()).then(|| b"checkpoint".to_vec()));
     let mut directories: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
@@ -109,20 +111,20 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
 
 /// Syncs the names in a directory (D2). If this user may not read it, syncs its file system through `beside`, a directory on the same.
 #[track_caller]
-pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
+pub fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
     // D2 (file system: not caught here, as above).
     let synced = if dir.readable() { fs.sync_dir(dir) } else { fs.sync_fs(beside) };
     Ok(synced?)
 }
 
 #[track_caller]
-pub(super) fn sync_directory(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
+pub fn sync_directory(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     sync_names(fs, dir, &roots.root_of(path)?.dir)
 }
 
 /// Syncs the directory that a spot lies in.
 #[track_caller]
-pub(super) fn sync_directory_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
+pub fn sync_directory_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
     match spot {
         Spot::Session(_) => sync_names(fs, dir, &reach.session()),
         Spot::Tree(path) => sync_directory(fs, &mut reach.roots, path, dir),

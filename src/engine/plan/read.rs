@@ -10,15 +10,15 @@ use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Likeness, State};
 
 /// The object at a path now. A file that is to go is held open, so that every question is about one object.
-pub(super) struct Found<'a> {
+pub struct Found<'a> {
     at: Entry<'a>,
     stat: Option<Stat>,
     /// `None` if it is no file that goes, or may not be read.
-    pub(super) file: Option<File>,
+    pub file: Option<File>,
 }
 
 impl<'a> Found<'a> {
-    pub(super) fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
+    pub fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
         let goes = stat.is_some_and(|stat| stat.sort == Sort::File) && !mv.in_place;
         let file = match goes.then(|| at.open_file()).transpose() {
             Err(error) if error.errno() == Some(libc::EACCES) => None,
@@ -27,7 +27,7 @@ impl<'a> Found<'a> {
         Ok(Self { at, stat, file })
     }
 
-    pub(super) fn seen(&self) -> Result<Option<Seen>, IoError> {
+    pub fn seen(&self) -> Result<Option<Seen>, IoError> {
         match (&self.stat, &self.file) {
             (None, _) => Ok(None),
             (Some(stat), Some(file)) => look::seen_open(file, stat).at("look at", self.at).map(Some),
@@ -36,7 +36,7 @@ impl<'a> Found<'a> {
     }
 
     /// Reads the file, and what it means where it `may_mean` something.
-    pub(super) fn read(&self, may_mean: bool) -> Result<(Content, Stat), IoError> {
+    pub fn read(&self, may_mean: bool) -> Result<(Content, Stat), IoError> {
         let read = match (&self.file, &self.stat) {
             (Some(file), Some(stat)) => look::read_since(file, *stat, may_mean),
             _ => {
@@ -47,7 +47,7 @@ impl<'a> Found<'a> {
         read.at("read", self.at)
     }
 
-    pub(super) fn hash(&self) -> Result<Hash, IoError> {
+    pub fn hash(&self) -> Result<Hash, IoError> {
         self.read(false).map(|(content, _)| content.hash)
     }
 }
@@ -55,7 +55,7 @@ impl<'a> Found<'a> {
 /// Reads a file in the store, with its hash. If the hash is known, only content that has it passes, whatever happens meanwhile. If not,
 /// the file has to stand still. So does a git index: it may have been rewritten on the tree before it came here, and passes by what it
 /// means.
-pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Result<Seen, IoError> {
+pub fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Result<Seen, IoError> {
     let file = at.open_file()?;
     let mut seen = look::seen_open(&file, &stat).at("look at", at)?;
     let may_mean = known.index().is_some();
@@ -67,7 +67,7 @@ pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Resul
 }
 
 /// True if the tree holds `to` already.
-pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
+pub fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
     Ok(match (&mv.to, seen) {
         (None, None) => true,
         (Some(to), Some(seen)) => match to.likeness(&seen.state) {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
 
-use super::error::refused;
-use super::item::number;
-use super::job::Verb;
+use crate::engine::error::refused;
+use crate::engine::item::number;
+use crate::engine::job::Verb;
 use crate::error::{Against, At, Error, command};
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};

@@ -4,16 +4,24 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::thread::Builder;
 
-use self::found::{Found, is_as_wanted, look_at_content};
-use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
 use super::conflict::{Conflict, MEANWHILE};
-use super::error::way_in;
-use super::item::Item;
-use super::job::{Job, Move, OnConflict, Verb};
-use super::progress::{Progress, TAKES_LONG};
-use super::reach::{Reach, split};
-use super::step::Act;
+use super::read::Found;
+use super::read::is_as_wanted;
+use super::read::look_at_content;
+use super::sides::as_recorded;
+use super::sides::learned;
+use super::sides::overlay_mark;
+use super::sides::staying;
+use super::sides::stays;
+use super::sides::unlooked;
 use crate::checkpoint::manifest::Kept;
+use crate::engine::error::way_in;
+use crate::engine::item::Item;
+use crate::engine::job::{Job, Move, OnConflict, Verb};
+use crate::engine::progress::{Progress, TAKES_LONG};
+use crate::engine::reach::Reach;
+use crate::engine::reach::split;
+use crate::engine::step::Act;
 use crate::error::{At, BY_ROOT, Error, IoError, recant};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::lease::{Writers, lease, writers};
@@ -26,17 +34,14 @@ use crate::tree::hash::Hash;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
-mod found;
-mod record;
-
 /// The outcome of looking at one move.
-pub(super) struct Looked {
+pub struct Looked {
     pub item: Item,
     pub verdict: Verdict,
     pub note: Option<String>,
 }
 
-pub(super) enum Verdict {
+pub enum Verdict {
     Go,
     AlreadySo,
     Conflict(Conflict),
@@ -60,7 +65,7 @@ const UNREADABLE: &str = "you may not read it, so no checkpoint can keep it";
 const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
 /// Looks at all moves of a job, in two threads where there are many. Passes each to `take`, in path order.
-pub(super) fn look_at_all(
+pub fn look_at_all(
     session: &Session,
     job: &mut Job,
     reach: &mut Reach,

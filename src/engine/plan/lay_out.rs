@@ -3,16 +3,16 @@
 
 use super::conflict::Hindrances;
 use super::draft::Draft;
-use super::job::{Job, Rest};
-use super::journal::Journal;
-use super::look::look_at_all;
-use super::progress::Progress;
-use super::reach::Reach;
-use super::report::{Left, Report, Row};
-use super::step::Act;
+use super::examine::look_at_all;
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
+use crate::engine::job::{Job, Rest};
+use crate::engine::journal::Journal;
+use crate::engine::progress::Progress;
+use crate::engine::reach::Reach;
+use crate::engine::report::{Left, Report, Row};
+use crate::engine::step::Act;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::act::{Acted, Part};
@@ -20,9 +20,9 @@ use crate::session::opened::Session;
 
 /// A planned operation: all that will be done.
 pub struct Plan {
-    pub(super) journal: Journal,
-    pub(super) reach: Reach,
-    pub(super) told: Told,
+    pub journal: Journal,
+    pub reach: Reach,
+    pub told: Told,
 }
 
 impl Plan {
@@ -58,7 +58,7 @@ impl Plan {
     }
 
     /// True if it puts changes on the tree.
-    pub(super) fn is_inward(&self) -> bool {
+    pub fn is_inward(&self) -> bool {
         self.journal.head.verb.inward()
     }
 
@@ -68,7 +68,7 @@ impl Plan {
     }
 
     /// Gives the header that is to be sealed the act that it is.
-    pub(super) fn acts(&mut self, mut act: Acted) {
+    pub fn acts(&mut self, mut act: Acted) {
         let (items, header) = (&self.journal.items, &mut self.journal.head.header);
         // What was so already stays as it is when the act is taken back.
         let moved = || items.iter().filter(|item| item.act != Act::Stay);
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     /// The note of a dry run on paths that take a portable road.
-    pub(super) fn portable(&self) -> Option<String> {
+    pub fn portable(&self) -> Option<String> {
         let mut portable = self.journal.items.iter().filter(|item| item.portable);
         let first = portable.next()?;
         let more = match portable.count() {
@@ -118,7 +118,7 @@ fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> R
 }
 
 /// The part of a report that the journal does not hold.
-pub(super) struct Told {
+pub struct Told {
     pub left: Vec<(AbsPath, String)>,
     pub notes: Vec<String>,
     /// Large directories that go and are kept.

@@ -1,12 +1,14 @@
 //! Carries a job out without conflicting paths that do not matter: all conflicts are known before the first effect, and the job can go on
 //! without these paths.
 
-use super::conflict::{self, Conflict, Since};
-use super::job::{Job, Verb};
+use super::conflict;
+use super::conflict::{Conflict, Since};
 use super::left_out::{Aside, Denied};
-use super::operation::{Effect, carry_out};
-use super::progress::Progress;
-use super::report::Report;
+use crate::engine::job::{Job, Verb};
+use crate::engine::operation::Effect;
+use crate::engine::operation::carry_out;
+use crate::engine::progress::Progress;
+use crate::engine::report::Report;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;

@@ -1,15 +1,16 @@
 //! Sets metadata that differs, in an order in which nothing undoes what was set before.
 
-use super::item::Turn;
-use super::journal::Journal;
-use super::reach::{Reach, open};
+use crate::engine::item::Turn;
+use crate::engine::journal::Journal;
+use crate::engine::reach::Reach;
+use crate::engine::reach::open;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::Meta;
 
-pub(super) const ACL: &[u8] = b"system.posix_acl_access";
+pub const ACL: &[u8] = b"system.posix_acl_access";
 const CAPABILITY: &[u8] = b"security.capability";
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. On the way nobody but the owner may do more
@@ -77,7 +78,7 @@ fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, mas
 
 /// Opens again what the steps to undo had opened and is closed: a kill came before that, or a power cut undid it. The undo of metadata
 /// then finds the directory as its step did, and closes it last.
-pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -> Result<(), Error> {
+pub fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -> Result<(), Error> {
     for turn in journal.turns.iter().take(begun).filter(|turn| matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
@@ -91,7 +92,7 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
 }
 
 /// The part of an object's metadata that is neither old nor new, nor an effect of setting one after the other.
-pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
+pub fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
     let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
     if !has_mode_of_ours(old, new, now.mode)
         || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid)
@@ -109,7 +110,7 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
 
 /// True if a file's time is neither old nor new. The operation writes nothing into it, so somebody else has. File systems may cut times
 /// to fewer than nine decimal places (ext3 none, NTFS seven) and to seconds of 32 bits.
-pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
+pub fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
     let now = found.state.meta.mtime;
     let cut_to = |set: Time, ns: u32| Time { ns: set.ns - set.ns % ns, ..set };
     let clamped = |set: Time| Time { s: set.s.clamp(i64::from(i32::MIN), i64::from(i32::MAX)), ns: 0 };
@@ -168,7 +169,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
 
-    use super::*;
+    use crate::engine::work::metadata::*;
     use crate::fs::dir::Dir;
     use crate::fs::watch::{Step, Watch};
     use crate::tree::look;

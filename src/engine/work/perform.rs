@@ -1,11 +1,14 @@
 //! Does one step and checks what comes out: the act closes the race between look and act.
 
-use super::conflict::{self, Conflict};
-use super::error::refused_at;
-use super::reach::{Named, Reach};
-use super::rights::with_rights;
-use super::step::{Act, Spot, Step};
-use super::{find, meta, undo};
+use super::metadata;
+use crate::engine::error::refused_at;
+use crate::engine::plan::conflict;
+use crate::engine::plan::conflict::Conflict;
+use crate::engine::plan::rights::with_rights;
+use crate::engine::reach::{Named, Reach};
+use crate::engine::recover::find;
+use crate::engine::recover::undo;
+use crate::engine::step::{Act, Spot, Step};
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Stat, Time};
@@ -14,10 +17,10 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Meta, What};
 
 /// The reason for a path that is done but for its time.
-pub(super) const UNTIMED: &str = "its time could not be set, though the file system reported success";
+pub const UNTIMED: &str = "its time could not be set, though the file system reported success";
 
 /// Checks that a time that was set has taken, on file systems that are not known to do what they say.
-pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
+pub fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
     let is_known = at.dir.is_known()?;
     if !is_known && at.stat()?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
         left.push((path.clone(), UNTIMED.to_owned()));
@@ -26,12 +29,7 @@ pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut
 }
 
 /// Does one step. Returns the ctime of what is at the path then.
-pub(super) fn perform(
-    fs: &Fs,
-    reach: &mut Reach,
-    step: &Step<'_>,
-    left: &mut Vec<(AbsPath, String)>,
-) -> Result<Option<Time>, Error> {
+pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsPath, String)>) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
             let conflict = Conflict::said(step.path, "its directory is gone, or a symlink is above it");
@@ -106,7 +104,7 @@ fn came_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Res
     put_away(fs, out, home, &reach.spot(home)?)
 }
 
-pub(super) fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) -> Result<(), Error> {
+pub fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) -> Result<(), Error> {
     let place = || with_rights(fs, [out, home], || fs.place(out.at(), home.at()));
     Ok(into_free(fs, Some(spot), home, place).at("put away", spot)?)
 }
@@ -223,6 +221,6 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     {
         return Err(expected(Some(&found), difference));
     }
-    meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta)?;
+    metadata::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta)?;
     Ok(())
 }

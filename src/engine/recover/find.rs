@@ -1,7 +1,8 @@
 //! Finds where the objects of a step lie, and whose they are. Undo, recovery and finish ask only here.
 
-use super::reach::{Named, Reach, open};
-use super::step::{Places, Spot};
+use crate::engine::reach::open;
+use crate::engine::reach::{Named, Reach};
+use crate::engine::step::{Places, Spot};
 use crate::error::IoError;
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -10,7 +11,7 @@ use crate::tree::state::What;
 
 /// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum There {
+pub enum There {
     /// Nothing, as its directory is not there.
     NoDirectory,
     Nothing,
@@ -25,7 +26,7 @@ pub(super) enum There {
 
 /// The content of a place off the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Off {
+pub enum Off {
     Nothing,
     /// The object that is meant for it.
     Ours,
@@ -33,7 +34,7 @@ pub(super) enum Off {
 }
 
 /// A place off the path.
-pub(super) struct Place<'s> {
+pub struct Place<'s> {
     pub spot: &'s Spot,
     /// Its directory and name; `None` if there is no such directory.
     pub named: Option<Named<'s>>,
@@ -41,7 +42,7 @@ pub(super) struct Place<'s> {
 }
 
 /// All that was found of the objects of a step.
-pub(super) struct Found<'s> {
+pub struct Found<'s> {
     /// The path's directory and name; `None` if there is no such directory.
     pub target: Option<Named<'s>>,
     pub there: There,
@@ -134,13 +135,13 @@ impl There {
 }
 
 /// True if two names are of one object that is no directory.
-pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
+pub fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
     let (one, other) = (one.at().stat()?, other.at().stat()?);
     Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Directory && one.inode() == other.inode()))
 }
 
 /// True if that object lies there.
-pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
+pub fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
     let stat = named.at().stat()?;
     let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
@@ -157,7 +158,7 @@ pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<
     }
 }
 
-pub(super) enum Whose {
+pub enum Whose {
     Ours,
     Changed(String),
     Foreign,
@@ -165,7 +166,7 @@ pub(super) enum Whose {
 
 /// Tells whether the object at the target is what was put there, untouched. Reads its content: nothing else shows a write that kept size
 /// and time, and recovery does not know the ctime right after it was put.
-pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> {
+pub fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> {
     let Some(ours) = ours else { return Ok(Whose::Foreign) };
     if !holds(Some(target), Some(ours))? {
         return Ok(Whose::Foreign);

@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
-use super::journal::Journal;
-use super::reach::{Reach, open};
-use super::step::DirectoryTime;
+use crate::engine::journal::Journal;
+use crate::engine::reach::Reach;
+use crate::engine::reach::open;
+use crate::engine::step::DirectoryTime;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::roots::Roots;
 use crate::tree::look;
 
-pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+pub fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
         put_back_time(fs, &mut reach.roots, time)?;
     }
@@ -26,7 +27,7 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
     Ok(())
 }
 
-pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &DirectoryTime) -> Result<(), Error> {
+pub fn put_back_time(fs: &Fs, roots: &mut Roots, time: &DirectoryTime) -> Result<(), Error> {
     let Some(dir) = directory_of(roots, time)? else { return Ok(()) };
     if dir.stat()?.mtime == time.old {
         return Ok(());
@@ -48,7 +49,7 @@ fn directory_of(roots: &mut Roots, time: &DirectoryTime) -> Result<Option<Rc<Dir
 
 /// Ignores errors from setting the time of somebody else's directory (`/tmp`), or on a file system without the call (FUSE): the time of
 /// this operation stays.
-pub(super) fn ignore_not_mine(result: Result<(), IoError>) -> Result<(), IoError> {
+pub fn ignore_not_mine(result: Result<(), IoError>) -> Result<(), IoError> {
     match result {
         Err(error) if matches!(error.errno(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
         other => other,

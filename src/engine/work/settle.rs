@@ -3,17 +3,23 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::clean::{STRAY, is_another};
-use super::displaced::{displaced_below, make_directory};
-use super::item::Item;
-use super::journal::Journal;
-use super::reach::{Reach, open, split};
+use super::displaced::displaced_below;
+use super::displaced::make_directory;
 use super::records;
-use super::rights::with_rights;
-use super::step::{Act, Spot};
-use super::sync::{MANY, sync_directory, sync_names};
-use super::undo::is_open_for_writing;
+use super::sync::MANY;
+use super::sync::sync_directory;
+use super::sync::sync_names;
 use crate::checkpoint::manifest::{Former, NEW, Reading, name_written};
+use crate::engine::item::Item;
+use crate::engine::journal::Journal;
+use crate::engine::plan::rights::with_rights;
+use crate::engine::reach::Reach;
+use crate::engine::reach::open;
+use crate::engine::reach::split;
+use crate::engine::recover::clean::STRAY;
+use crate::engine::recover::clean::is_another;
+use crate::engine::recover::undo::is_open_for_writing;
+use crate::engine::step::{Act, Spot};
 use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat};
@@ -256,7 +262,7 @@ fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dr
 }
 
 /// Stats `spot`; `None` if nothing is there, or its directory is missing.
-pub(super) fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
+pub fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
     let Some(named) = open(reach.spot(spot))? else { return Ok(None) };
     Ok(named.at().stat()?)
 }

@@ -1,16 +1,17 @@
 //! `displaced/<generation>/`: keeps what `--force` overwrites, and whatever else only a person may remove.
 
-use super::journal::{Journal, displaced};
-use super::reach::Reach;
+use crate::engine::journal::Journal;
+use crate::engine::journal::displaced;
+use crate::engine::reach::Reach;
 use crate::error::Error;
 use crate::fs::Fs;
 
-pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
+pub fn displaced_below(journal: &Journal) -> Vec<u8> {
     format!("displaced/{}", journal.head.generation + 1).into_bytes()
 }
 
 /// Makes that directory: it may exist from an earlier try, or from the operation itself.
-pub(super) fn make_directory(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+pub fn make_directory(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let spot = displaced(journal.head.generation + 1);
     let named = reach.spot(&spot)?;
     match fs.mkdir(named.at(), 0o700) {

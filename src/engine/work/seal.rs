@@ -2,11 +2,12 @@
 
 use std::fs::File;
 
-use super::journal::Journal;
-use super::reach::Reach;
 use super::records;
-use super::sync::{NEW_HEADER, sync_touched};
+use super::sync::NEW_HEADER;
+use super::sync::sync_touched;
 use crate::checkpoint::manifest::{Former, name_written};
+use crate::engine::journal::Journal;
+use crate::engine::reach::Reach;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
@@ -15,7 +16,7 @@ use crate::session::store::Store;
 
 /// Writes the next manifest and header, each whole under another name and durable with every change. `put` has, for each item, the ctime
 /// right after it was put, where known.
-pub(super) fn write_facts(
+pub fn write_facts(
     fs: &Fs,
     session: &Session,
     reach: &mut Reach,
@@ -39,14 +40,14 @@ fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, E
 }
 
 /// Renames the header: the commit point. Before it a crash means undo, after it settle. A rename(2) that fails has not been done.
-pub(super) fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
+pub fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
     let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
     Ok(fs.rename_over(temp, at).at("replace", at)?)
 }
 
 /// Makes the manifest's name and the line of the log durable together with the header's name. Until then the former manifest is kept, and
 /// the journal tells which one counts.
-pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
+pub fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
     let directory = records::directory(session)?;
     name_written(fs, &directory)?;
     let noted = records::note_sealed(fs, store, journal);

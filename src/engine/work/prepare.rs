@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::error::refused_at;
-use super::item::{Frame, Item};
-use super::journal::{Draft, Journal, Written, displaced};
 use super::perform::UNTIMED;
-use super::plan::{Plan, Told};
-use super::reach::{Named, Reach};
-use super::step::{Places, Spot};
 use super::sync::MANY;
-use super::take_back::take_back_prepared;
-use super::{meta, records, reserve};
+use super::{metadata, records, reserve};
+use crate::engine::error::refused_at;
+use crate::engine::item::{Frame, Item};
+use crate::engine::journal::displaced;
+use crate::engine::journal::{Draft, Journal, Written};
+use crate::engine::plan::lay_out::{Plan, Told};
+use crate::engine::reach::{Named, Reach};
+use crate::engine::recover::take_back::take_back_prepared;
+use crate::engine::step::{Places, Spot};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
@@ -33,9 +34,9 @@ pub struct Prepared {
 
 /// The phase with the journal in place: from here to the seal a crash is undone.
 pub struct Intended {
-    pub(super) journal: Journal,
-    pub(super) reach: Reach,
-    pub(super) told: Told,
+    pub journal: Journal,
+    pub reach: Reach,
+    pub told: Told,
 }
 
 impl Plan {
@@ -175,7 +176,7 @@ impl Touched {
 }
 
 /// Copies and makes objects for an operation.
-pub(super) struct Hands<'a> {
+pub struct Hands<'a> {
     fs: &'a Fs,
     reach: &'a mut Reach,
     /// The copy of the first name of a hard-link group, by the inode in the store.
@@ -245,7 +246,7 @@ impl<'a> Hands<'a> {
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
             let (have, want) = (&now.state.meta, &to.state.meta);
-            meta::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
+            metadata::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
@@ -298,7 +299,7 @@ impl<'a> Hands<'a> {
         }?;
         let now = look::look(at)?.ok_or_else(|| gone(at))?;
         if dress {
-            meta::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
+            metadata::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
         } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
             self.fs.set_owner(at, state.meta.uid, state.meta.gid)?;
         }
@@ -333,7 +334,7 @@ impl<'a> Hands<'a> {
             }
             if dress {
                 let now = look::look(at)?.ok_or_else(|| gone(at))?;
-                meta::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
+                metadata::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
             }
         } else {
             self.make(spot, state, dress)?;

@@ -6,21 +6,31 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::build::{kept_bytes, sizes_after, unfit};
-use super::displaced::{displaced_below, make_directory};
-use super::find::{Found, Off, There, is_one_file};
-use super::item::{Item, Turn};
-use super::job::Verb;
-use super::journal::{Head, Journal};
-use super::perform::{perform, put_away};
-use super::reach::Reach;
-use super::report::{Left, without_repeats};
-use super::reserve;
-use super::rights::with_rights;
-use super::seal::{make_seal_last, rename_header, write_facts};
-use super::settle::{When, settle, stat_of};
-use super::step::{Act, DirectoryTime, Places, Spot, Step};
+use super::find::is_one_file;
+use super::find::{Found, Off, There};
 use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
+use crate::engine::item::{Item, Turn};
+use crate::engine::job::Verb;
+use crate::engine::journal::{Head, Journal};
+use crate::engine::plan::build::kept_bytes;
+use crate::engine::plan::build::sizes_after;
+use crate::engine::plan::build::unfit;
+use crate::engine::plan::rights::with_rights;
+use crate::engine::reach::Reach;
+use crate::engine::report::Left;
+use crate::engine::report::without_repeats;
+use crate::engine::step::{Act, DirectoryTime, Places, Spot, Step};
+use crate::engine::work::displaced::displaced_below;
+use crate::engine::work::displaced::make_directory;
+use crate::engine::work::perform::perform;
+use crate::engine::work::perform::put_away;
+use crate::engine::work::reserve;
+use crate::engine::work::seal::make_seal_last;
+use crate::engine::work::seal::rename_header;
+use crate::engine::work::seal::write_facts;
+use crate::engine::work::settle::When;
+use crate::engine::work::settle::settle;
+use crate::engine::work::settle::stat_of;
 use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
@@ -43,7 +53,7 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> Remedy {
 
 /// The rest of `stays` if no object has to stay: modes of directories that were opened for the work, and of new ones that are gone again.
 /// None of it is the session's, so no verb goes on with it.
-pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
+pub fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
     let is_mode = |turn: &Turn| match *turn {
         Turn::Open(_) | Turn::Close(_) => true,
         Turn::Finish(i) => journal.items[i as usize].act != Act::SetMeta,
@@ -53,7 +63,7 @@ pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
 }
 
 /// Makes the journal of what stays of an undone operation; `None` if nothing does. `seals`: a generation is to be sealed all the same.
-pub(super) fn rest(
+pub fn rest(
     fs: &Fs,
     session: &Session,
     reach: &mut Reach,
@@ -199,13 +209,7 @@ fn times(journal: &Journal, items: &[Item]) -> Vec<DirectoryTime> {
 }
 
 /// Finishes what stays, from wherever that was cut off, and seals it. Returns notes.
-pub(super) fn finish(
-    fs: &Fs,
-    store: &Store,
-    session: &Session,
-    reach: &mut Reach,
-    journal: &Journal,
-) -> Result<Vec<String>, Error> {
+pub fn finish(fs: &Fs, store: &Store, session: &Session, reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
     let mut notes = put_what_is_not_put(fs, reach, journal)?;
     for item in &journal.items {
         bring_home(fs, reach, journal, item)?;
@@ -272,11 +276,7 @@ fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Res
 /// Takes out of `stays` what is nowhere any more, with the reasons; it counts as undone. It was on a file system that was given up; went
 /// with the directory beside its target; was undone by an undo cut off after that, and changed since; or was away, before it was put,
 /// where something else has come.
-pub(super) fn gone(
-    reach: &mut Reach,
-    journal: &Journal,
-    stays: &mut Vec<(Turn, Left)>,
-) -> Result<BTreeMap<usize, String>, Error> {
+pub fn gone(reach: &mut Reach, journal: &Journal, stays: &mut Vec<(Turn, Left)>) -> Result<BTreeMap<usize, String>, Error> {
     let lost = |(_, item): &(usize, &Item)| reach.roots.is_lost(&item.path);
     let lost = journal.items.iter().enumerate().filter(lost).map(|(i, _)| i);
     let mut gone: BTreeMap<usize, String> = lost.map(|i| (i, "it was given up with its file system".to_owned())).collect();
@@ -318,7 +318,7 @@ fn is_held(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Erro
 
 /// Keeps the session's copy of what is gone under `displaced/`, durably, as it is the only one. Lists those, and what lay on a file
 /// system that was given up.
-pub(super) fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<Left>, Error> {
+pub fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<Left>, Error> {
     let mut given_up = Vec::new();
     let mut kept = Vec::new();
     for (i, why) in gone {

@@ -1,13 +1,17 @@
 //! Takes an operation back after a failure or a crash: undoes it, and finishes what has to stay because somebody has changed it.
 
-use super::clean::{add_kept, clean};
-use super::error::stuck;
-use super::finish::{self, finish};
-use super::journal::{Draft, Journal, made_for};
-use super::reach::Reach;
-use super::report::Left;
+use super::clean::add_kept;
+use super::clean::clean;
+use super::finish;
+use super::finish::finish;
 use super::undo::undo;
-use super::{item, records};
+use crate::engine::error::stuck;
+use crate::engine::item;
+use crate::engine::journal::made_for;
+use crate::engine::journal::{Draft, Journal};
+use crate::engine::reach::Reach;
+use crate::engine::report::Left;
+use crate::engine::work::records;
 use crate::error::{Against, Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
@@ -26,7 +30,7 @@ pub struct Remains {
 
 /// Takes back what a failed operation has done, its first `begun` steps and all that Prepare made. Returns the error to report. `reach`
 /// has the directories that it worked in.
-pub(super) fn after_failure(
+pub fn after_failure(
     fs: &Fs,
     store: &Store,
     session: &Session,
@@ -80,14 +84,7 @@ fn half_done(store: &Store, journal: &Journal, why: &str) -> Error {
 }
 
 /// Removes what Prepare made, before there was a journal.
-pub(super) fn take_back_prepared(
-    fs: &Fs,
-    store: &Store,
-    session: &Session,
-    reach: &mut Reach,
-    draft: &Draft,
-    why: Error,
-) -> Error {
+pub fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, reach: &mut Reach, draft: &Draft, why: Error) -> Error {
     let cleaned = clean(fs, session, reach, None, (&draft.made, &draft.times))
         .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
     match cleaned {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::rc::Rc;
 
-use super::item::Item;
-use super::job::Verb;
-use super::journal::Journal;
-use super::reach::Reach;
-use super::report::Left;
-use super::step::Act;
 use crate::checkpoint::manifest::{DirectoryTime, Kept, NEW, Original, Reading, Writing, name_written};
+use crate::engine::item::Item;
+use crate::engine::job::Verb;
+use crate::engine::journal::Journal;
+use crate::engine::reach::Reach;
+use crate::engine::report::Left;
+use crate::engine::step::Act;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
@@ -27,13 +27,13 @@ use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
 
 /// Opens the directory of a session's checkpoint.
-pub(super) fn directory(session: &Session) -> Result<Dir, Error> {
+pub fn directory(session: &Session) -> Result<Dir, Error> {
     part(&session.dir, b"checkpoint")
 }
 
 /// Makes the new manifest from the old one and the journal: lines of what is in, none of what went back. `put` has, for each item, the
 /// ctime right after it was put: a later one is somebody else's. The caller syncs the file before it gets its name.
-pub(super) fn write_manifest(
+pub fn write_manifest(
     fs: &Fs,
     session: &Session,
     journal: &Journal,
@@ -117,7 +117,7 @@ fn original(item: &Item, put: Option<Fingerprint>) -> Original {
 }
 
 /// Writes the manifest of what `--force` found: what it overwrote, or that nothing was there. Of an inode that stayed it is the metadata.
-pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+pub fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let generation = journal.head.generation + 1;
     let mut displaced = journal.items.iter().filter(|item| item.is_noted(journal.head.verb)).peekable();
     if displaced.peek().is_none() {
@@ -143,39 +143,39 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
 }
 
 /// Bytes on disk below a directory, as far as it is readable: for people, so nothing fails for it.
-pub(super) fn bytes_below(directory: &Rc<Dir>) -> u64 {
+pub fn bytes_below(directory: &Rc<Dir>) -> u64 {
     let walk = Walk::under(directory.clone()).map(Walk::past_closed).into_iter().flatten();
     let seen = walk.map_while(Result::ok).filter(|found| found.stat.sort != Sort::Directory);
     seen.map(|found| found.stat.blocks * 512).sum()
 }
 
 /// The log's word for an operation that was sealed.
-pub(super) const DONE: &str = "done";
+pub const DONE: &str = "done";
 /// The log's word for an operation that was undone except for what is sealed.
 const LEFT: &str = "left";
 /// The log's word for a line that tells what else came of an operation.
 const REPORTED: &str = "reported";
 
 /// Appends a line to the log, durably.
-pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
+pub fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
     log::append(fs, store, &entry(journal, result))
 }
 
 /// Logs what is sealed: that it is done, or what of it had to stay, and why.
-pub(super) fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+pub fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let Some(rest) = &journal.head.rest else { return note(fs, store, journal, DONE) };
     let notes = rest.iter().map(Left::to_string).collect();
     log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })
 }
 
 /// Logs what is sealed, unless the log says so already.
-pub(super) fn note_sealed_once(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+pub fn note_sealed_once(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let result = if journal.head.rest.is_some() { LEFT } else { DONE };
     if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note_sealed(fs, store, journal) }
 }
 
 /// Logs what else came of a sealed operation, such as what was put aside.
-pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
+pub fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
     log::append(fs, store, &log::Entry { notes, ..entry(journal, REPORTED) })
 }
 
@@ -187,12 +187,12 @@ fn entry(journal: &Journal, result: &str) -> log::Entry {
 }
 
 /// The note that the log could not be written: no reason to undo what is sealed.
-pub(super) fn log_failed(error: &Error) -> String {
+pub fn log_failed(error: &Error) -> String {
     format!("the log could not be written: {error}")
 }
 
 /// The log's last word on the operation, if any.
-pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
+pub fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
     let head = &journal.head;
     let entries = log::read(store)?.entries;
     let of_it = |entry: &&log::Entry| {
@@ -218,7 +218,7 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
 
 /// Writes `changes.jsonl` with the hashes that planning took, under another name: facts, which outlast an undo. What `--force` found in
 /// place of a `before` is written once it is sealed ([`write_forced_befores`]).
-pub(super) fn write_hashes(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
+pub fn write_hashes(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
     let mut known = Known::of(items);
     session.write_taught(fs, |index, change| {
         if let Some(item) = known.at(index, change) {
@@ -232,7 +232,7 @@ pub(super) fn write_hashes(fs: &Fs, session: &Session, items: &[Item]) -> Result
 /// Writes the hashes of an interrupted operation again, before it is undone or settled. Afterwards its objects have another ctime, and
 /// one without a hash would look changed. A power cut may have kept the names of the journal and of these hashes, and lost what was done
 /// next on another file system. Writes only if something is to be learned.
-pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
+pub fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     if !journal.head.verb.inward() {
         return Ok(());
     }
@@ -280,7 +280,7 @@ fn hash_for(known: &Object, read: Option<&Seen>) -> Option<Hash> {
 
 /// Writes what a commit or redo found by force as the `before`: rollback brings it back, and a redo after that expects it. Where the inode stays, its content is that of the `after`
 /// too.
-pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
+pub fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     // A redo keeps what it found beside: what the record would then say has to fit what it says of the other paths, as a file in place of
     // a file does.
     let verb = journal.head.verb;

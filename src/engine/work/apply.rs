@@ -1,18 +1,22 @@
 //! The phases that change the tree: apply, seal, settle. A failure before the seal undoes all that was done.
 
-use super::error::stuck;
-use super::item::Turn;
-use super::job::Verb;
-use super::journal::Journal;
-use super::perform::{check_time, perform};
-use super::plan::Told;
+use super::perform::check_time;
+use super::perform::perform;
 use super::prepare::Intended;
-use super::progress::Progress;
-use super::reach::Reach;
-use super::report::Report;
-use super::seal::{make_seal_last, rename_header, write_facts};
-use super::settle::{When, settle};
-use super::take_back::after_failure;
+use super::seal::make_seal_last;
+use super::seal::rename_header;
+use super::seal::write_facts;
+use super::settle::When;
+use super::settle::settle;
+use crate::engine::error::stuck;
+use crate::engine::item::Turn;
+use crate::engine::job::Verb;
+use crate::engine::journal::Journal;
+use crate::engine::plan::lay_out::Told;
+use crate::engine::progress::Progress;
+use crate::engine::reach::Reach;
+use crate::engine::recover::take_back::after_failure;
+use crate::engine::report::Report;
 use crate::error::{At, Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Time;

@@ -9,7 +9,7 @@ use crate::fs::path::AbsPath;
 
 /// A way for objects to come to a path and leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Road {
+pub enum Road {
     /// Renames objects between the session and the path; names swap.
     Native,
     /// Swaps names with copies that lie ready near the path, as the session lies elsewhere.
@@ -23,7 +23,7 @@ pub(super) enum Road {
 const NATIVE: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs", "bcachefs"];
 
 /// The mount and directory of the session.
-pub(super) struct Roads {
+pub struct Roads {
     mount: u64,
     directory: Stat,
 }

@@ -6,15 +6,21 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use super::journal::{Draft, Journal, made_for};
-use super::reach::{Named, Reach, parent_of, split};
-use super::report::Left;
-use super::rights::with_rights;
-use super::step::{DirectoryTime, Spot};
-use super::sync::{NEW_HEADER, sync_directory, sync_directory_of};
-use super::times::put_back_time;
-use super::{records, reserve};
 use crate::checkpoint::manifest;
+use crate::engine::journal::made_for;
+use crate::engine::journal::{Draft, Journal};
+use crate::engine::plan::rights::with_rights;
+use crate::engine::reach::parent_of;
+use crate::engine::reach::split;
+use crate::engine::reach::{Named, Reach};
+use crate::engine::report::Left;
+use crate::engine::step::{DirectoryTime, Spot};
+use crate::engine::work::records;
+use crate::engine::work::reserve;
+use crate::engine::work::sync::NEW_HEADER;
+use crate::engine::work::sync::sync_directory;
+use crate::engine::work::sync::sync_directory_of;
+use crate::engine::work::times::put_back_time;
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
@@ -26,14 +32,14 @@ use crate::session::store::Store;
 use crate::tree::look;
 
 /// The reason given for a name of recant's own that is not where it was made.
-pub(super) const STRAY: &str = "recant's temporary object; its directory is gone or was moved: if moved, remove the object there";
+pub const STRAY: &str = "recant's temporary object; its directory is gone or was moved: if moved, remove the object there";
 
 fn stray(path: &AbsPath) -> Left {
     Left { path: path.clone(), why: STRAY.into() }
 }
 
 /// Removes what is only half there: a draft, a journal without its name.
-pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<Vec<Left>, Error> {
+pub fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<Vec<Left>, Error> {
     let draft = Draft::read(store.journals(), id)?;
     // One that a power cut left when its operation had ended lists what is in use now.
     let strays = match (draft, session) {
@@ -75,7 +81,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
 
 /// Removes what Prepare made; `journal` is given once something may have been put. Returns names whose directory is not where it was, as
 /// whoever moved it has moved them too, and directories that stay.
-pub(super) fn clean(
+pub fn clean(
     fs: &Fs,
     session: &Session,
     reach: &mut Reach,
@@ -207,7 +213,7 @@ fn kept_path(session: &Session) -> Result<AbsPath, Error> {
 }
 
 /// Adds to `told` the directories that Prepare made and that stayed after an earlier try without a report.
-pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told: &mut Vec<Left>) -> Result<(), Error> {
+pub fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told: &mut Vec<Left>) -> Result<(), Error> {
     let mut listed = BTreeMap::new();
     for spot in made {
         let (directory, name) = match spot {
@@ -264,7 +270,7 @@ fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
 }
 
 /// True if another directory has taken the place of the one that it was made in, and has nothing of that name.
-pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[DirectoryTime]) -> Result<bool, Error> {
+pub fn is_another(named: &Named<'_>, spot: &Spot, times: &[DirectoryTime]) -> Result<bool, Error> {
     let Some(directory) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
     let Some(known) = times.iter().find(|time| time.path == directory) else { return Ok(false) };
     let stat = named.dir.stat()?;

@@ -1,19 +1,28 @@
 //! Recovery: undoes or settles an interrupted operation, by its journal alone.
 
 use super::clean::clean_draft;
-use super::error::{not_decided, stuck, undecided, unmounted, way_in};
 use super::find::{Found, Off, There};
-use super::item::Turn;
-use super::job::Verb;
-use super::journal::{Journal, names};
-use super::reach::{Named, Reach, open};
-use super::records::{self, DONE};
-use super::report::Left;
-use super::reserve;
-use super::settle::{When, settle};
-use super::step::{Act, Step};
-use super::take_back::{Remains, take_back};
+use super::take_back::Remains;
+use super::take_back::take_back;
 use crate::checkpoint::manifest::{self, Former};
+use crate::engine::error::not_decided;
+use crate::engine::error::stuck;
+use crate::engine::error::undecided;
+use crate::engine::error::unmounted;
+use crate::engine::error::way_in;
+use crate::engine::item::Turn;
+use crate::engine::job::Verb;
+use crate::engine::journal::Journal;
+use crate::engine::journal::names;
+use crate::engine::reach::open;
+use crate::engine::reach::{Named, Reach};
+use crate::engine::report::Left;
+use crate::engine::step::{Act, Step};
+use crate::engine::work::records;
+use crate::engine::work::records::DONE;
+use crate::engine::work::reserve;
+use crate::engine::work::settle::When;
+use crate::engine::work::settle::settle;
 use crate::error::{At, Error, Reason, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -409,8 +418,8 @@ mod tests {
     use std::path::Path;
     use std::rc::Rc;
 
-    use super::*;
-    use crate::engine::find::holds;
+    use crate::engine::recover::find::holds;
+    use crate::engine::recover::interrupted::*;
     use crate::tree::hash::Hash;
     use crate::tree::state::What;
 

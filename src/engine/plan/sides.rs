@@ -9,7 +9,7 @@ use crate::tree::look::Seen;
 use crate::tree::state::{Fingerprint, Identity, Meta, Object, State, What};
 
 /// Makes the item of a move that was not looked at yet.
-pub(super) fn unlooked(mv: &Move) -> Item {
+pub fn unlooked(mv: &Move) -> Item {
     let expected = mv.from.as_ref().map(State::sort);
     Item {
         index: mv.index,
@@ -34,7 +34,7 @@ pub(super) fn unlooked(mv: &Move) -> Item {
 
 /// Leaves the tree alone and turns the change to its other side. What would have come off the tree is gone: if it had content, that is
 /// lost.
-pub(super) fn stays(mv: Move, item: &mut Item) {
+pub fn stays(mv: Move, item: &mut Item) {
     let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
     if !mv.in_place && is_file(&mv.from) {
         item.kept = Kept::Uncovered { why: "it was already gone before the rollback".into() };
@@ -50,13 +50,13 @@ pub(super) fn stays(mv: Move, item: &mut Item) {
 }
 
 /// True if content was read whose hash was not known.
-pub(super) fn learned(known: &Object, read: Option<&Seen>) -> bool {
+pub fn learned(known: &Object, read: Option<&Seen>) -> bool {
     known.as_ref().is_some_and(|known| matches!(known.what, What::File { hash: None, .. }))
         && read.is_some_and(|read| read.state.hash().is_some())
 }
 
 /// The one xattr in which an object in an upper differs from the record, if it is one that overlayfs leaves on copies.
-pub(super) fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
+pub fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
     const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
     let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
     let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
@@ -67,7 +67,7 @@ pub(super) fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]
 
 /// The `to` of an inode that stays, with its content: what is found by force, and its hash. A file that somebody has written to since
 /// keeps its mtime, unless the mtime is what changes.
-pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forced: bool) -> Seen {
+pub fn staying(from: &Seen, mut to: State, expected: Option<&State>, forced: bool) -> Seen {
     if forced || to.hash().is_none() {
         to.what = from.state.what.clone();
     }
@@ -78,7 +78,7 @@ pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forc
 }
 
 /// `to` as Prepare makes it: the object in the store, with the recorded metadata.
-pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
+pub fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     let Some(held) = held else { return unmade(to) };
     let mut state = to;
     if let (What::File { size, hash, .. }, Some(read)) = (&mut state.what, held.state.hash()) {
@@ -89,7 +89,7 @@ pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
 
 /// An object without identity: one that Prepare makes from a record, or that is not on the tree. It takes as many bytes as its content is
 /// long.
-pub(super) fn unmade(state: State) -> Seen {
+pub fn unmade(state: State) -> Seen {
     let print = Fingerprint { identity: Identity { ino: 0, btime: None, loose: false }, ctime: Default::default(), racy: false };
     let blocks = state.size();
     Seen { state, print, nlink: 1, blocks }

@@ -6,13 +6,15 @@ use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::draft::Draft;
-use super::error::{no_room, refused_at};
-use super::item::{Frame, Item};
-use super::meta::ACL;
-use super::reach::{Named, parent_of};
-use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
+use crate::engine::error::no_room;
+use crate::engine::error::refused_at;
+use crate::engine::item::{Frame, Item};
+use crate::engine::reach::Named;
+use crate::engine::reach::parent_of;
+use crate::engine::step::Act;
+use crate::engine::work::metadata::ACL;
 use crate::error::{Against, At, BY_ROOT, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
@@ -50,7 +52,7 @@ impl Draft<'_> {
             }
         }
         refused.extend(self.bound_names(items, &directories)?);
-        if refused.is_empty() { Ok(directories) } else { Err(super::error::refused(refused)) }
+        if refused.is_empty() { Ok(directories) } else { Err(crate::engine::error::refused(refused)) }
     }
 
     /// The reason why names in a directory cannot be changed. The user's own directories can be opened for the work.
@@ -160,7 +162,7 @@ fn has(rights: CapabilitySet) -> bool {
 }
 
 /// True if a setgid bit survives chmod(2), which clears it if the caller is not in the group.
-pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
+pub fn keeps_setgid(mode: u32, gid: u32) -> bool {
     mode & 0o2000 == 0 || is_in_group(gid) || has(CapabilitySet::FSETID)
 }
 
@@ -191,7 +193,7 @@ fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option
 
 /// Runs `act`, with the directories that it moves and works in opened if need be; each gets its mode back. A power cut may have undone
 /// the opening of a user's own directory but not the work in it, or somebody has closed it since.
-pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> Result<(), IoError>) -> Result<(), IoError> {
+pub fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> Result<(), IoError>) -> Result<(), IoError> {
     let refused = match act() {
         Err(error) if error.errno() == Some(libc::EACCES) => error,
         done => return done,

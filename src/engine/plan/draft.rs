@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::conflict::{self, Conflict, Hindrances};
-use super::error::{damaged, refused, refused_at};
-use super::file_system::Roads;
-use super::item::Item;
-use super::job::{OnConflict, Verb};
-use super::look::{Looked, Verdict};
-use super::reach::Reach;
-use super::step::Act;
+use super::conflict;
+use super::conflict::{Conflict, Hindrances};
+use super::examine::{Looked, Verdict};
+use super::road::Roads;
 use crate::config;
+use crate::engine::error::damaged;
+use crate::engine::error::refused;
+use crate::engine::error::refused_at;
+use crate::engine::item::Item;
+use crate::engine::job::{OnConflict, Verb};
+use crate::engine::reach::Reach;
+use crate::engine::step::Act;
 use crate::error::{Against, Error};
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
@@ -19,7 +22,7 @@ use crate::session::sides::Side;
 use crate::tree::state::sort_word;
 
 /// A plan in the making.
-pub(super) struct Draft<'s> {
+pub struct Draft<'s> {
     pub verb: Verb,
     pub session: &'s Session,
     pub reach: Reach,

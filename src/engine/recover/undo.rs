@@ -1,17 +1,22 @@
 //! Undo: reverses the steps of a journal, last first. The place of each object tells what was done; undoing twice is harmless. What
 //! somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::find::{Found, Off, There, Whose, holds, whose};
-use super::item::Turn;
-use super::journal::Journal;
-use super::reach::{Named, Reach, open};
-use super::report::Left;
-use super::rights::with_rights;
-use super::step::{Act, Step};
-use super::sync::sync_touched;
-use super::times::{ignore_not_mine, restore_times};
-use super::{meta, records};
+use super::find::holds;
+use super::find::whose;
+use super::find::{Found, Off, There, Whose};
 use crate::checkpoint::manifest::Former;
+use crate::engine::item::Turn;
+use crate::engine::journal::Journal;
+use crate::engine::plan::rights::with_rights;
+use crate::engine::reach::open;
+use crate::engine::reach::{Named, Reach};
+use crate::engine::report::Left;
+use crate::engine::step::{Act, Step};
+use crate::engine::work::metadata;
+use crate::engine::work::records;
+use crate::engine::work::sync::sync_touched;
+use crate::engine::work::times::ignore_not_mine;
+use crate::engine::work::times::restore_times;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
@@ -22,15 +27,9 @@ use crate::tree::state::{Meta, What};
 
 /// Undoes, durably, the first `begun` steps of an operation, in the directories that `reach` has. Returns what has to stay, in the order
 /// of the steps: what Prepare made for it is still there, as is the journal.
-pub(super) fn undo(
-    fs: &Fs,
-    session: &Session,
-    reach: &mut Reach,
-    journal: &Journal,
-    begun: usize,
-) -> Result<Vec<(Turn, Left)>, Error> {
+pub fn undo(fs: &Fs, session: &Session, reach: &mut Reach, journal: &Journal, begun: usize) -> Result<Vec<(Turn, Left)>, Error> {
     let (mut left, mut taken) = (Vec::new(), Vec::new());
-    meta::open_again(fs, reach, journal, begun)?;
+    metadata::open_again(fs, reach, journal, begun)?;
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
         if reach.roots.is_lost(step.path) {
@@ -184,7 +183,7 @@ fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<St
 
 /// The change that somebody made to an object while it was on its path, found as it comes off: the act closes the race between look and
 /// act. Session content with such a change would later count as damaged, and nothing would tell whose bytes they are.
-pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<Option<String>, Error> {
+pub fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<Option<String>, Error> {
     match whose(off, ours)? {
         Whose::Ours => {}
         Whose::Changed(how) => return Ok(Some(how)),
@@ -197,7 +196,7 @@ pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<
 }
 
 /// True if somebody is known to have a file open for writing.
-pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
+pub fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
     match file.at().open_file() {
         // An unreadable file cannot be asked.
         Err(error) if error.errno() == Some(libc::EACCES) => Ok(false),
@@ -251,7 +250,7 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Stri
     fs.remove_all(new.at())?;
     with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
     let Some(made) = look::look(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
-    meta::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
+    metadata::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
 
@@ -274,19 +273,19 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if !from.print.identity.is(found.print.identity) {
         return Ok(Some("somebody put something else there".into()));
     }
-    if let Some(why) = meta::foreign_meta(from, to, &found) {
+    if let Some(why) = metadata::foreign_meta(from, to, &found) {
         return Ok(Some(why));
     }
     let (old, now) = (&from.state.meta, &found.state.meta);
     if !found.state.is_dir() {
-        let mtime = if meta::has_foreign_time(from, to, &found) { now.mtime } else { old.mtime };
+        let mtime = if metadata::has_foreign_time(from, to, &found) { now.mtime } else { old.mtime };
         let back = Meta { mtime, ..old.clone() };
-        meta::bring(fs, target.at(), found.state.sort(), now, &back)?;
+        metadata::bring(fs, target.at(), found.state.sort(), now, &back)?;
         return Ok(None);
     }
     // Names that came and went have changed its time, even where none can be set.
     let all_but_time = Meta { mtime: now.mtime, ..old.clone() };
-    meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time)?;
+    metadata::bring(fs, target.at(), found.state.sort(), now, &all_but_time)?;
     if now.mtime != old.mtime {
         ignore_not_mine(fs.set_mtime(target.at(), old.mtime))?;
     }

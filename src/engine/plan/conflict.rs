@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::job::Verb;
 use crate::checkpoint::manifest::Manifest;
+use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, Reason, command};
 use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};

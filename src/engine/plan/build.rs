@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use rustix::fs::{Access, AtFlags, accessat};
 
 use super::draft::Draft;
-use super::error::refused_at;
-use super::file_system::Road;
-use super::held::Held;
-use super::item::{Frame, Item, Opened};
-use super::job::{Rest, Verb, WantedTime};
-use super::journal::{Head, Journal};
-use super::meta::ACL;
-use super::plan::{Plan, Told};
-use super::records;
+use super::lay_out::{Plan, Told};
 use super::rights::keeps_setgid;
-use super::step::{Act, DirectoryTime, RootRecord};
+use super::road::Road;
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
+use crate::engine::error::refused_at;
+use crate::engine::held::Held;
+use crate::engine::item::{Frame, Item, Opened};
+use crate::engine::job::{Rest, Verb, WantedTime};
+use crate::engine::journal::{Head, Journal};
+use crate::engine::step::{Act, DirectoryTime, RootRecord};
+use crate::engine::work::metadata::ACL;
+use crate::engine::work::records;
 use crate::error::{Against, BY_ROOT, Error, shell_word};
 use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::mounts::Mount;
@@ -126,7 +126,7 @@ impl Draft<'_> {
         let refused: Vec<_> =
             all.iter().filter(|(_, directory)| loses(directory)).map(|(path, _)| Against::new(path, &*why)).collect();
         if !refused.is_empty() {
-            return Err(super::error::refused(refused));
+            return Err(crate::engine::error::refused(refused));
         }
         for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
             item.opened = all.contains_key(&item.path);
@@ -364,7 +364,7 @@ fn loosen(seen: &mut Seen) {
 
 /// Makes what a commit finds by force the `before`, unless that contradicts the others' (another path of the session is above or below
 /// it). Then it is kept beside, as a forced redo keeps it.
-pub(super) fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
+pub fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
     if !items.iter().any(Item::teaches) {
         return Ok(());
     }
@@ -395,7 +395,7 @@ pub(super) fn unfit(session: &Session, items: &mut [Item], generation: u64) -> R
 
 /// The session's sizes once `items` are done. For people only: the header may have been garbled. `kept` are the bytes that go to the
 /// checkpoint, `displaced` those that force overwrites.
-pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
+pub fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
     let carried = || items.iter().filter(|item| item.moves());
     if verb.inward() {
         let is_back = |item: &&Item| item.held.as_ref().is_some_and(Held::is_displaced);
@@ -420,7 +420,7 @@ pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u6
 }
 
 /// Bytes of content that a checkpoint takes.
-pub(super) fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
+pub fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     let kept = items.iter().filter(|item| verb.inward() && matches!(item.kept, Kept::Blob { .. }));
     kept.filter_map(|item| item.from.as_ref()).map(|from| from.blocks).sum()
 }

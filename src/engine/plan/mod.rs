@@ -1,0 +1,17 @@
+//! Plans an operation: looks at everything and changes nothing. Finds all conflicts, refusals and damage, not only the first.
+//!
+//! In: a [`Job`](super::job::Job). Out: the journal to be, as items. The order: each object is [examined](examine), what goes on stands in
+//! the [`draft`], rights and room are [checked](rights), and what goes on is [built](build) into a plan.
+
+pub mod build;
+pub mod choose;
+pub mod conflict;
+pub mod draft;
+pub mod examine;
+pub mod lay_out;
+pub mod left_out;
+pub mod minor;
+pub mod read;
+pub mod rights;
+pub mod road;
+pub mod sides;
