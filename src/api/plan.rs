@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::id::SessionId;
 use super::session::{Change, ChangeKind};
 use super::store::{Store, absolute, path_of};
-use crate::capture::rejoin;
+use crate::capture::layers::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::config;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::id::SessionId;
-use crate::capture::hold::collect_ended;
-use crate::capture::inside::inside;
-use crate::capture::plan::working_directory;
+use crate::capture::place::plan::working_directory;
+use crate::capture::run::hold::collect_ended;
+use crate::capture::run::inside::inside;
 use crate::engine::ready;
 use crate::engine::recover::interrupted::{Outcome, Recovered as Of};
 use crate::error::Error;

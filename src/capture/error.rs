@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::io;
 
-use super::cause::Cause;
-use super::command::Exit;
+use super::run::command::Exit;
+use super::space::cause::Cause;
 use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
@@ -20,13 +20,13 @@ fn not_set_up(why: impl Display) -> Error {
 }
 
 /// Turns a failed system call before the command's start into a failed set-up; other errors stay as they are.
-pub(super) fn not_started(error: Error) -> Error {
+pub fn not_started(error: Error) -> Error {
     let is_call = error.kind() == Kind::Refused && error.io().is_some();
     if is_call { error.with_kind(Kind::NoCapture).with_state(NOT_STARTED) } else { error }
 }
 
 /// A call to set up the namespace failed: `act`, an infinitive, on `path`. The cause goes with it, as its detail.
-pub(super) fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cause>) -> Error {
+pub fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cause>) -> Error {
     let error = not_set_up(format_args!("{path}: cannot {act}: {}", reason(&source))).with_path(path).with_source(source);
     match cause {
         Some(cause) => error.with_remedy(cause.advice()).with_detail(cause),
@@ -35,17 +35,17 @@ pub(super) fn set_up(path: &str, act: &str, source: io::Error, cause: Option<Cau
 }
 
 /// The kernel's mounts differ from the plan.
-pub(super) fn not_as_planned(path: &str, what: &str) -> Error {
+pub fn not_as_planned(path: &str, what: &str) -> Error {
     not_set_up(format_args!("{path}: {what}")).with_path(path)
 }
 
 /// The working directory has no path any more, or can't be reached in the run.
-pub(super) fn working_directory(path: impl Display, what: &str) -> Error {
+pub fn working_directory(path: impl Display, what: &str) -> Error {
     no_capture(format!("cannot run here: {path}: {what}")).with_path(path).with_remedy("change to another directory first")
 }
 
 /// The store lies in a directory that is private in a run.
-pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
+pub fn store_in_private(path: &AbsPath, place: &str) -> Error {
     no_capture(format!("cannot run with the store {path}: {place} is private in a run, and its files go when the machine stops"))
         .with_path(path)
         .with_remedy("use another store: --store DIR, RECANT_STORE")
@@ -53,7 +53,7 @@ pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
 
 /// The mounted file or directory was deleted, so the mount can't be moved into an overlay. A deleted directory is empty; a file's content
 /// goes with the mount.
-pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
+pub fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
     let umount = shell(format_args!("umount {path}"));
     let remedy = if is_dir {
         "take the mount away, nothing can be in it: " + umount
@@ -67,7 +67,7 @@ pub(super) fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
 }
 
 /// The session holds a change that the command could not see; `over` is the mount point that has covered it since.
-pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
+pub fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
     let remedy = match over {
         Some(point) => shell(format_args!("umount {point}")) + ", or commit the session first",
         None => "remove the cause, or commit the session first".into(),
@@ -78,26 +78,26 @@ pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Er
 }
 
 /// The working directory has an owner or group that a user namespace can't map: "user 12" or "group 34".
-pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: Remedy) -> Error {
+pub fn unmapped(path: &AbsPath, belongs: &str, remedy: Remedy) -> Error {
     no_capture(format!("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change"))
         .with_path(path)
         .with_remedy(remedy)
 }
 
 /// The program is sudo, su or doas, run by an ordinary user: it gains nothing inside.
-pub(super) fn gains_rights(program: impl Display) -> Error {
+pub fn gains_rights(program: impl Display) -> Error {
     no_capture(format!("cannot run {program} in a capture of an ordinary user: it can gain no rights there"))
         .with_remedy("put it the other way round: " + shell("sudo recant run -- …"))
 }
 
 /// One of the descriptors 0 to 2 is a directory: a way around the capture.
-pub(super) fn directory_as_descriptor(fd: i32) -> Error {
+pub fn directory_as_descriptor(fd: i32) -> Error {
     no_capture(format!("descriptor {fd} is a directory: the command could write through it, past the capture"))
         .with_remedy(format!("redirect descriptor {fd} to a file, a pipe or a terminal"))
 }
 
 /// The process has more than one thread, and fork(2) needs exactly one.
-pub(super) fn not_alone() -> Error {
+pub fn not_alone() -> Error {
     not_set_up("recant has more than one thread")
 }
 
@@ -107,19 +107,19 @@ pub fn not_found(program: &str) -> Error {
 }
 
 /// The program exists and can't be executed.
-pub(super) fn not_executable(program: &str, source: &io::Error) -> Error {
+pub fn not_executable(program: &str, source: &io::Error) -> Error {
     let message = format!("{program}: cannot be executed: {}", reason(source));
     Error::new(Kind::NotExecutable, message).with_state(NOT_STARTED)
 }
 
 /// An argument or variable holds a NUL byte.
-pub(super) fn nul() -> Error {
+pub fn nul() -> Error {
     Error::new(Kind::NotExecutable, "an argument holds a NUL byte").with_state(NOT_STARTED)
 }
 
 /// The command ran; its changes lie in the session and could not be read. `exit` is how it ended, if known; with `lost` the changes lay in
 /// memory.
-pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why: &Error) -> Error {
+pub fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why: &Error) -> Error {
     let state = match exit {
         _ if lost => "what the command changed lay in memory and is lost; the tree is as it was".into(),
         Some(Exit::Code(code)) => {

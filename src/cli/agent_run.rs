@@ -2,7 +2,7 @@
 
 use super::guest;
 use super::run::{held_agent, not_started, nothing};
-use crate::capture::inside::inside;
+use crate::capture::run::inside::inside;
 use crate::error::Error;
 use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;

@@ -1,7 +1,8 @@
 //! The gate before a verb: what a run inside may not do, and what is put right before anything is changed.
 
 use super::cut_runs;
-use crate::capture::inside::{capture, inside};
+use crate::capture::run::inside::capture;
+use crate::capture::run::inside::inside;
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::verb::confirm::take_back_overdue;

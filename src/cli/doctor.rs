@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::run::Tried;
 use super::{run, snapshot_run};
-use crate::capture::inside::capture;
-use crate::capture::probe::{self, Finding, Here};
+use crate::capture::run::inside::capture;
+use crate::capture::space::probe;
+use crate::capture::space::probe::{Finding, Here};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;

@@ -9,7 +9,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use super::agents::settings::{name_of, surroundings};
 use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
-use crate::capture::layout::Pass;
+use crate::capture::place::layout::Pass;
 use crate::config::path_glob;
 use crate::diff::entries::Taken;
 use crate::diff::picked::{Pick, Picked, seen};

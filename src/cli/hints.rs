@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use super::history;
-use crate::capture::command::Network;
-use crate::capture::hold::Held;
+use crate::capture::run::command::Network;
+use crate::capture::run::hold::Held;
 use crate::diff::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
 use crate::face::call::Call;

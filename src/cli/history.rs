@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::made::Made;
-use crate::capture::layout::Pass;
+use crate::capture::place::layout::Pass;
 use crate::face::call::Call;
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
 use super::door::NAME;
-use crate::capture::inside::Inside;
+use crate::capture::run::inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::face::args::{Cli, Verb};
 use crate::face::call::Call;

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 
 use super::snapshot::{retain, said, say_damaged, with_by};
-use crate::capture::hold::start_of;
+use crate::capture::run::hold::start_of;
 use crate::error::{Error, Reason, command};
 use crate::face::call::Call;
 use crate::face::figures;

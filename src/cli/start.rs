@@ -11,7 +11,7 @@ use super::dispatch::{self, not_begun};
 use super::finish::finish;
 use super::table::effect;
 use super::{complete, exit, far, help, misuse, outside, remote};
-use crate::capture::inside::capture;
+use crate::capture::run::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
 use crate::face::args::Verb;

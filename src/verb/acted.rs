@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::behind::Behind;
 use super::waiting::Waiting;
-use crate::capture::rejoin::Rest;
+use crate::capture::layers::rejoin::Rest;
 use crate::engine::report::Report;
 use crate::session::id::Id;
 use crate::session::opened::Session;

@@ -3,7 +3,7 @@
 use super::desk::Desk;
 use super::error;
 use super::said::{Collected, Lost, Said};
-use crate::capture::hold::collect_ended as collect_into;
+use crate::capture::run::hold::collect_ended as collect_into;
 use crate::error::{Error, Kind};
 use crate::session::id::Id;
 use crate::session::opened::Locked;

@@ -7,7 +7,8 @@ use super::error::{self, is_inside};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
 use super::said::{Collected, Said};
-use crate::capture::inside::{Inside, capture};
+use crate::capture::run::inside::Inside;
+use crate::capture::run::inside::capture;
 use crate::config::Config;
 use crate::diff::sources::Sources;
 use crate::engine::Progress;
@@ -127,7 +128,7 @@ impl Desk {
         refuse_without_store()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
-            store.begins_in = crate::capture::plan::working_directory().ok();
+            store.begins_in = crate::capture::place::plan::working_directory().ok();
             store.by = self.caller.by(&store.dir);
         }
         Ok(self.store.get_or_init(|| store).as_ref())
@@ -137,7 +138,7 @@ impl Desk {
     pub fn made_store(&self) -> Result<Store, Error> {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = crate::capture::plan::working_directory().ok();
+        store.begins_in = crate::capture::place::plan::working_directory().ok();
         store.by = self.caller.by(&store.dir);
         Ok(store)
     }

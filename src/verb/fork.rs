@@ -8,7 +8,7 @@ use super::go_on;
 use super::rewind::pending;
 use super::said::Said;
 use super::want::Want;
-use crate::capture::fork::fill;
+use crate::capture::layers::fork::fill;
 use crate::error::Error;
 use crate::fs::interrupt::{self, Asked};
 use crate::session::before;

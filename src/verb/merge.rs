@@ -4,8 +4,9 @@
 use super::desk::Desk;
 use super::error;
 use super::said::Said;
-use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::Choice;
+use crate::capture::layers::choice::choose;
+use crate::capture::layers::choice::may_choose;
+use crate::capture::layers::choice_terms::Choice;
 use crate::diff::merge::{Both, Onto, onto};
 use crate::diff::sources::Sources;
 use crate::error::{Against, Error};

@@ -55,7 +55,7 @@ impl Desk {
         if !session.header.uncollected || !session.is_held()? {
             return Ok(None);
         }
-        Ok(Some(crate::capture::hold::look(&self.fs, store, session)?))
+        Ok(Some(crate::capture::run::hold::look(&self.fs, store, session)?))
     }
 
     /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.

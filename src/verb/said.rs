@@ -1,7 +1,7 @@
 //! The facts that a verb tells while it works. A face has the words.
 
 use super::behind::Behind;
-use crate::capture::rejoin::Rest;
+use crate::capture::layers::rejoin::Rest;
 use crate::engine::recover::interrupted::{Finding, Recovered};
 use crate::error::Error;
 use crate::fs::dir::Time;

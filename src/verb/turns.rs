@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use crate::agent::turns::Turns;
-use crate::capture::plan::working_directory;
+use crate::capture::place::plan::working_directory;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::store::Store;

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
-use crate::capture::layout::{Route, is_opaque, is_whiteout};
+use crate::capture::place::layout::Route;
+use crate::capture::place::layout::is_opaque;
+use crate::capture::place::layout::is_whiteout;
 use crate::error::IoError;
 use crate::fs::dir::{self, Dir, Sort, Stat};
 
 /// Marks a change whose `before` lies in a sealed upper, until it is known in which one.
-pub(super) const HELD: u32 = 0;
+pub const HELD: u32 = 0;
 
 /// A directory below a run's upper.
 #[derive(Debug, Clone)]
-pub(in crate::capture) struct Below {
+pub struct Below {
     route: Route,
     /// The directories of sealed uppers, the newest first.
     held: Vec<Rc<Dir>>,
@@ -24,7 +26,7 @@ pub(in crate::capture) struct Below {
 
 /// An object below a run's upper.
 #[derive(Debug, Clone)]
-pub(in crate::capture) struct Old {
+pub struct Old {
     pub dir: Rc<Dir>,
     pub stat: Stat,
     /// True if it lies in a sealed upper.

@@ -7,10 +7,10 @@ use super::compose::Composed;
 use super::facts::{Facts, tops};
 use super::found::Found;
 use super::modes::Modes;
-use super::{compose, laid, needless};
-use crate::capture::redirect;
-use crate::capture::run::Leaving;
-use crate::capture::scratch;
+use super::redirect;
+use super::{compose, needless, split_uppers};
+use crate::capture::place::scratch;
+use crate::capture::run::start::Leaving;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -65,7 +65,7 @@ pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected,
 pub fn clear(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
     scratch::clear(fs, facts.held, (facts.places, facts.step), &collected.scratch)?;
     needless::clear(fs, facts, &collected.needless)?;
-    laid::clear(fs, facts.held, &collected.left_alone)?;
+    split_uppers::clear(fs, facts.held, &collected.left_alone)?;
     clear_work(fs, facts.held, facts.places)
 }
 
@@ -195,7 +195,7 @@ impl Found<'_> {
         self.list.retain(|_| i.next().is_none_or(|i| follow.binary_search(&i).is_err()));
     }
 
-    pub(super) fn index(&self, path: &AbsPath) -> Option<usize> {
+    pub fn index(&self, path: &AbsPath) -> Option<usize> {
         self.list.binary_search_by(|change| change.path.cmp(path)).ok()
     }
 }

@@ -26,7 +26,7 @@ pub struct Composed {
 }
 
 /// Composes `own`, what a step changed, with the net changes. `held_times` has the directories whose time before is that of a sealed upper.
-pub(super) fn compose(facts: &Facts<'_>, own: Changes, held_times: &HashSet<AbsPath>) -> Result<Composed, Error> {
+pub fn compose(facts: &Facts<'_>, own: Changes, held_times: &HashSet<AbsPath>) -> Result<Composed, Error> {
     let mut composing = Composing { facts, net: Vec::new(), gained: 0, lost: 0, above: HashMap::new() };
     let mut own = own;
     facts.net.expect(own.list.len())?;

@@ -4,8 +4,9 @@ use std::io;
 use std::rc::Rc;
 
 use super::below::Below;
-use crate::capture::layout::{Route, is_opaque};
-use crate::capture::sealed::Sealed;
+use crate::capture::layers::sealed::Sealed;
+use crate::capture::place::layout::Route;
+use crate::capture::place::layout::is_opaque;
 use crate::error::{At, Error, IoError};
 use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
@@ -57,12 +58,12 @@ pub struct Numbers {
 
 impl Facts<'_> {
     /// No directory below an upper.
-    pub(super) fn nowhere(&self) -> Below {
+    pub fn nowhere(&self) -> Below {
         Below::new(self.route, Vec::new(), None)
     }
 
     /// The tops of what lies below the upper of a place.
-    pub(super) fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<Below, Error> {
+    pub fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<Below, Error> {
         let held = self.sealed.below(self.held, place, self.route)?;
         let hides = match held.last() {
             Some(last) => is_opaque(self.route, &last.xattrs()?),
@@ -73,7 +74,7 @@ impl Facts<'_> {
 }
 
 /// The upper of a place, and what lies below it, if the upper is there.
-pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Below)>, Error> {
+pub fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Below)>, Error> {
     let root = Dir::open("/".as_ref())?;
     let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
@@ -86,7 +87,7 @@ pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Optio
     Ok(Some((upper, facts.below(place, real)?)))
 }
 
-pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
+pub fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
     let path = [b"upper/", &*place.upper_name(facts.step)].concat();
     match facts.held.open_below(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -96,7 +97,7 @@ pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, 
 
 /// The full path of something below a place: `below` is made of names from a listing, or of a note that was found to be made of such. An
 /// error if it is longer than recant takes: [`LENGTH_MAX`](crate::fs::path::LENGTH_MAX).
-pub(in crate::capture) fn full_path(place: &AbsPath, below: &[u8]) -> Result<AbsPath, IoError> {
+pub fn full_path(place: &AbsPath, below: &[u8]) -> Result<AbsPath, IoError> {
     if below.is_empty() {
         return Ok(place.clone());
     }

@@ -5,7 +5,7 @@ use super::facts::upper_of;
 use super::found::Found;
 use super::judge::{change, is_equal, with_hash};
 use super::same::same_content;
-use crate::capture::file::is;
+use crate::capture::place::mounted_file::is;
 use crate::error::{At, Error};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::session::change::Marks;
@@ -14,7 +14,7 @@ use crate::tree::look;
 
 impl Found<'_> {
     /// Reads the copy of a mounted file. Only the command could reach it.
-    pub(super) fn file(&mut self, place: &Place) -> Result<(), Error> {
+    pub fn file(&mut self, place: &Place) -> Result<(), Error> {
         let (Some(file), Some((directory, name))) = (&place.file, place.path.split()) else { return Ok(()) };
         let path = &place.path;
         let Some(upper) = upper_of(self.facts, place)? else { return Ok(()) };

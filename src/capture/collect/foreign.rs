@@ -13,7 +13,7 @@ impl Found<'_> {
     /// Marks copied-up objects that somebody removed from the tree. If the original is gone, either the run renamed it, which leaves a
     /// deletion of that very object somewhere, or somebody removed it. (Renamed and then edited looks like a removal. It comes here only if
     /// somebody changed the directory during the run; a conflict is the safe side.)
-    pub(super) fn mark_removed(&mut self) {
+    pub fn mark_removed(&mut self) {
         for gone in std::mem::take(&mut self.gone) {
             let deleted = self.list.iter().filter(|change| change.after.is_none());
             let renamed =
@@ -26,7 +26,7 @@ impl Found<'_> {
 
     /// Marks whether a real object changed since the command started. A directory's ctime moves with its mtime when names in it change,
     /// which is no change of the directory itself.
-    pub(super) fn marks(&self, old: &Old) -> Marks {
+    pub fn marks(&self, old: &Old) -> Marks {
         if old.is_held {
             return Marks::default();
         }
@@ -40,13 +40,13 @@ impl Found<'_> {
     }
 
     /// The sign that a time on the tree gives of somebody's change since the command started.
-    pub(super) fn since(&self, time: Time) -> Option<Sign> {
+    pub fn since(&self, time: Time) -> Option<Sign> {
         let sign = Some(Sign::During).filter(|_| time > self.facts.started)?;
         self.facts.span.map_or(Some(sign), |span| span.sign(time))
     }
 
     /// Tells whether an object of the upper was copied up from a real one that is gone, in a directory whose names changed during the run.
-    pub(super) fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> Result<bool, IoError> {
+    pub fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> Result<bool, IoError> {
         if self.since(real.stat()?.mtime).is_none() {
             return Ok(false);
         }
@@ -54,7 +54,7 @@ impl Found<'_> {
     }
 }
 
-pub(super) fn marks_of(sign: Option<Sign>) -> Marks {
+pub fn marks_of(sign: Option<Sign>) -> Marks {
     Marks { foreign: sign.is_some(), by_clock: sign == Some(Sign::Perhaps), ..Marks::default() }
 }
 

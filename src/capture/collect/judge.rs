@@ -8,7 +8,7 @@ use super::facts::full_path;
 use super::foreign::marks_of;
 use super::found::{Found, Gone, Linked};
 use super::same::same_content;
-use crate::capture::layout::Route;
+use crate::capture::place::layout::Route;
 use crate::error::{At, Error, IoError, shell_word};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
@@ -20,7 +20,7 @@ use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
 
 /// The way to go on in a directory: with one below it or not, and the directory that hid its names in the run, if one did.
-pub(super) struct Down {
+pub struct Down {
     pub is_merged: bool,
     pub hider: Option<Stat>,
     /// True if its upper was made before the command started, for an overlay of its own.
@@ -34,7 +34,7 @@ fn has_gone(at: Entry<'_>, old: &Stat) -> bool {
 
 /// The parts of the upper that hide the real object of a name that the upper does not have.
 #[derive(Clone, Copy)]
-pub(super) struct Hiding {
+pub struct Hiding {
     pub whiteout: Option<Stat>,
     /// The opaque directory that it lies in, or under.
     pub above: Option<Stat>,
@@ -42,7 +42,7 @@ pub(super) struct Hiding {
 
 impl Found<'_> {
     /// Opens up an upper whose directory the command closed, before it is opened to be read.
-    pub(super) fn open_top(&mut self, place: &Place) -> Result<(), Error> {
+    pub fn open_top(&mut self, place: &Place) -> Result<(), Error> {
         let uppers = self.facts.held.at(b"upper").open_dir()?;
         let name = place.upper_name(self.facts.step);
         let at = uppers.at(&name);
@@ -52,7 +52,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    pub(super) fn top(&mut self, place: &Place, upper: &Dir, tops: &Below) -> Result<(), Error> {
+    pub fn top(&mut self, place: &Place, upper: &Dir, tops: &Below) -> Result<(), Error> {
         let Some((old, is_held)) = tops.top() else { return Ok(()) };
         let path = &place.path;
         let stat = old.stat()?;
@@ -124,7 +124,7 @@ impl Found<'_> {
     }
 
     /// Looks at one name: `new` is the upper's object, whiteouts aside. For a directory, returns how to go on in it.
-    pub(super) fn name(
+    pub fn name(
         &mut self,
         at: Entry<'_>,
         path: &AbsPath,
@@ -410,7 +410,7 @@ impl Found<'_> {
         Ok(if old.is_held { before } else { with_hash(before, at)? })
     }
 
-    pub(super) fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
+    pub fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
         match old.is_held {
             true => self.held_state(path, look::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
             false => Ok(self.real(at, &old.stat)?),
@@ -430,12 +430,12 @@ impl Found<'_> {
 
 /// Tells whether two states of one content are equal. git rewrites its index to remember what it has seen: that is no difference, and
 /// neither is its time.
-pub(super) fn is_equal(before: &State, after: &State) -> bool {
+pub fn is_equal(before: &State, after: &State) -> bool {
     let same_time = before.meta.mtime == after.meta.mtime || before.means_same(after);
     before.meta_difference(after).is_none() && same_time
 }
 
-pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks, is_held: bool) -> Change {
+pub fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks, is_held: bool) -> Change {
     let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let (print, from) = if is_held { (None, Some(HELD)) } else { (print, None) };
     Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from }
@@ -443,7 +443,7 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
 
 /// Adds the content's hash where the fingerprint proves nothing: its ctime is too young, or the file lies on overlayfs, where any change of
 /// metadata makes another inode of it. A file that can't be read keeps the doubt, which is a conflict at commit.
-pub(super) fn with_hash(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
+pub fn with_hash(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
     if seen.state.sort() == Sort::File
         && (seen.print.racy || at.is_on_overlay()?)
         && let Some(hash) = hash(at)?

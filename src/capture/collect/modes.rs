@@ -11,14 +11,15 @@
 use std::collections::HashMap;
 
 use super::facts::Facts;
-use crate::capture::closed::{Closed, NOTES, notes_of};
+use crate::capture::layers::opened_modes::notes_of;
+use crate::capture::layers::opened_modes::{Closed, NOTES};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Sort, Stat};
 
 /// The closed objects in the uppers of a session.
-pub(super) struct Modes<'a> {
+pub struct Modes<'a> {
     fs: &'a Fs,
     held: &'a Dir,
     uppers: Vec<Vec<u8>>,
@@ -146,7 +147,7 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
 }
 
 /// Gives all that was opened up in a session's uppers the modes that commands left, for a further command.
-pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
+pub fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
     if let Some((uppers, noted)) = notes_of(held)? {
         // In reverse order: a directory is opened up before its content.
         for closed in noted.iter().rev() {
@@ -157,7 +158,7 @@ pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
 }
 
 /// Opens up again what was closed for a command that is over and left nothing, or was not started.
-pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir) -> Result<(), Error> {
+pub fn open_again(fs: &Fs, held: &Dir) -> Result<(), Error> {
     if let Some((uppers, noted)) = notes_of(held)? {
         for closed in &noted {
             closed.set(fs, &uppers, |stat| closed.mode | needed(stat.sort))?;
@@ -167,7 +168,7 @@ pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir) -> Result<(), Error> {
 }
 
 /// Removes the notes of uppers that are about to be made anew, by their names in `held/upper`.
-pub(in crate::capture) fn forget(fs: &Fs, held: &Dir, names: &[Vec<u8>]) -> Result<(), Error> {
+pub fn forget(fs: &Fs, held: &Dir, names: &[Vec<u8>]) -> Result<(), Error> {
     let Some((uppers, mut noted)) = notes_of(held)? else { return Ok(()) };
     let count = noted.len();
     noted.retain(|closed| !names.iter().any(|name| closed.below.split(|b| *b == b'/').next() == Some(name)));

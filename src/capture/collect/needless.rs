@@ -4,14 +4,14 @@
 use std::io::ErrorKind;
 
 use super::facts::Facts;
-use crate::capture::pieces::parted;
+use crate::capture::place::pieces::parted;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
 
 /// Removes them. Their directories keep their times.
-pub(super) fn clear(fs: &Fs, facts: &Facts<'_>, paths: &[AbsPath]) -> Result<(), Error> {
+pub fn clear(fs: &Fs, facts: &Facts<'_>, paths: &[AbsPath]) -> Result<(), Error> {
     for path in paths {
         let places = facts.places.iter().filter(|place| path.is_under(&place.path));
         let place = places.max_by_key(|place| place.path.depth());

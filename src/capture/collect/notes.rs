@@ -3,8 +3,8 @@
 use std::io;
 
 use super::found::Found;
-use crate::capture::layout::Route;
-use crate::capture::redirect;
+use super::redirect;
+use crate::capture::place::layout::Route;
 use crate::error::IoError;
 use crate::fs::dir::{Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -17,17 +17,17 @@ impl Found<'_> {
     }
 
     /// The xattr in which overlayfs notes something.
-    pub(super) fn note(&self, what: &str) -> Vec<u8> {
+    pub fn note(&self, what: &str) -> Vec<u8> {
         [self.prefix(), what].concat().into_bytes()
     }
 
-    pub(super) fn is_opaque_state(&self, state: &State) -> bool {
+    pub fn is_opaque_state(&self, state: &State) -> bool {
         state.meta.xattr(&self.note("opaque")) == Some(b"y")
     }
 
     /// Tells whether a renamed directory's rest is missing in the upper: it is yet to be filled in, or never can be, as somebody removed
     /// its origin meanwhile, which is a conflict.
-    pub(super) fn lost(&self, state: &State) -> bool {
+    pub fn lost(&self, state: &State) -> bool {
         let lost = self.facts.route == Route::Root
             && state.is_dir()
             && !self.is_opaque_state(state)
@@ -39,7 +39,7 @@ impl Found<'_> {
     }
 
     /// Warns of chattr +i and +a on a copied-up object: overlayfs keeps them in a note and does not set them.
-    pub(super) fn warn_of_flags(&mut self, path: &AbsPath, state: &State) {
+    pub fn warn_of_flags(&mut self, path: &AbsPath, state: &State) {
         if let Some(flags) = state.meta.xattr(&self.note("protattr")) {
             let flags = String::from_utf8_lossy(flags).into_owned();
             self.warnings.push(format!("{path}: the attribute '{flags}' (chattr) is not part of the change"));
@@ -47,7 +47,7 @@ impl Found<'_> {
     }
 
     /// The state as the command saw it: overlayfs' notes removed, the command's own xattrs of that name unescaped.
-    pub(super) fn upper_state(&self, mut state: State) -> State {
+    pub fn upper_state(&self, mut state: State) -> State {
         let prefix = self.prefix().as_bytes();
         if state.meta.xattrs.iter().all(|(name, _)| !name.starts_with(prefix)) {
             return state;
@@ -62,7 +62,7 @@ impl Found<'_> {
         state
     }
 
-    pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
+    pub fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
         match look::seen(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
@@ -79,7 +79,7 @@ impl Found<'_> {
     }
 
     /// Keeps the real object's xattrs with overlayfs' prefix in `after`: a run does not see them, so the command left them.
-    pub(super) fn keep_unseen(&self, before: &State, after: &mut State) {
+    pub fn keep_unseen(&self, before: &State, after: &mut State) {
         let prefix = self.prefix().as_bytes();
         let is_unseen = |(name, _): &&(Box<[u8]>, Box<[u8]>)| name.starts_with(prefix) && after.meta.xattr(name).is_none();
         let unseen: Vec<_> = before.meta.xattrs.iter().filter(is_unseen).cloned().collect();

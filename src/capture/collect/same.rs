@@ -12,7 +12,7 @@ use crate::tree::state::{State, What};
 
 /// Tells whether two objects of one kind have the same content, target or device number. Compares files byte by byte, except two git
 /// indexes that mean the same. An unreadable file counts as different: then it is put whole, and nothing is lost.
-pub(super) fn same_content(old: &State, new: &State, real: Entry<'_>, upper: Entry<'_>) -> bool {
+pub fn same_content(old: &State, new: &State, real: Entry<'_>, upper: Entry<'_>) -> bool {
     if old.means_same(new) {
         return true;
     }

@@ -7,7 +7,8 @@ use super::facts::full_path;
 use super::found::Found;
 use super::found::LaidUpper;
 use super::judge::{Down, Hiding};
-use crate::capture::layout::{is_opaque, is_whiteout};
+use crate::capture::place::layout::is_opaque;
+use crate::capture::place::layout::is_whiteout;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Dir, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
@@ -43,7 +44,7 @@ struct Name {
 const OPEN_LEVELS: usize = 64;
 
 impl Found<'_> {
-    pub(super) fn place(&mut self, place: &Place, upper: &Rc<Dir>, tops: &Below) -> Result<(), Error> {
+    pub fn place(&mut self, place: &Place, upper: &Rc<Dir>, tops: &Below) -> Result<(), Error> {
         self.top(place, upper, tops)?;
         let mut path = Vec::new();
         let opaque = is_opaque(self.facts.route, &upper.xattrs().at("read the extended attributes", &place.path)?);

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::mounting::{Unbuilt, at_path};
-use crate::capture::inside::MARK;
-use crate::capture::layout::{Attached, Need, Route};
-use crate::capture::plan::Plan;
+use crate::capture::place::layout::{Attached, Need, Route};
+use crate::capture::place::plan::Plan;
+use crate::capture::run::inside::MARK;
 use crate::error::At;
 use crate::fs::dir::stat_of;
 use crate::fs::mounts::{self, Mount, has};
@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 
 /// H1: reads back the mounts. Each captured place must be our overlay with our options, each hidden one our tmpfs, and nothing else
 /// writable.
-pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> {
+pub fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
     let look = |path: &AbsPath| at_path(path).and_then(stat_of).at("find the mount", path);
     let listed = |path: &AbsPath, id: u64| -> Result<&Mount, Unbuilt> {

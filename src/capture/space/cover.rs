@@ -1,4 +1,4 @@
-//! Mounts the covers over directories with sockets and FIFOs of processes outside: see [`capture::covers`](crate::capture::covers).
+//! Mounts the covers over directories with sockets and FIFOs of processes outside: see [`place::covers`](crate::capture::place::covers).
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, UnmountFlags};
 
+use super::cause::acts;
 use super::mounting::{attach, attach_as, directory_at, make_file};
 use super::overlay::Uncovered;
-use crate::capture::cause::acts;
 use crate::capture::collect::facts::full_path;
-use crate::capture::covers::{Cover, Lid, Part};
-use crate::capture::sys;
+use crate::capture::place::covers::{Cover, Lid, Part};
+use crate::capture::run::sys;
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -23,7 +23,7 @@ const EMPTY: &str = "/dev/mqueue";
 
 /// Covers the directories, in path order. Returns the mounts in which sockets are dead, and the places that could not be covered and are
 /// read-only: sockets known there by name are masked later.
-pub(super) fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), IoError> {
+pub fn cover_all(covers: &[Cover]) -> Result<(Vec<u64>, Vec<Uncovered>), IoError> {
     let (mut dead, mut uncovered) = (Vec::new(), Vec::new());
     if covers.is_empty() {
         return Ok((dead, uncovered));

@@ -9,8 +9,8 @@ use rustix::mount::MountFlags;
 use super::mounting::{attach_to, clone_at, make_file, make_in_dev, mount_tmpfs};
 use super::shm::mount_shm;
 use super::terminals::Terminals;
-use crate::capture::layout::Route;
-use crate::capture::sys;
+use crate::capture::place::layout::Route;
+use crate::capture::run::sys;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
@@ -28,14 +28,14 @@ const LINKS: &[(&str, &str)] = &[
 ];
 
 /// The nodes and mounts of the real /dev that a private one gets.
-pub(super) struct Devices {
+pub struct Devices {
     nodes: Vec<(String, OwnedFd)>,
     terminals: Terminals,
 }
 
 impl Devices {
     /// Takes the nodes from the real /dev, before all devices are switched off.
-    pub(super) fn take(route: Route) -> Result<Self, IoError> {
+    pub fn take(route: Route) -> Result<Self, IoError> {
         let mut nodes = Vec::new();
         for name in NODES.iter().map(ToString::to_string).chain(own_terminals()) {
             let path = format!("/dev/{name}");
@@ -53,7 +53,7 @@ impl Devices {
 
     /// Mounts the private /dev and fills it, with mount points for the passed paths of the real one. It is a tmpfs of the run's own:
     /// nothing in it is a file of the user's.
-    pub(super) fn attach(self, passes: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
+    pub fn attach(self, passes: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
         mount_tmpfs("/dev", "mode=755,size=64k", MountFlags::NOSUID)?;
         for name in ["pts", "shm", "mqueue"] {
             let path = format!("/dev/{name}");

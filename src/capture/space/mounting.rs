@@ -10,13 +10,13 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
-use crate::capture::messages::{Failed, Word};
+use crate::capture::run::messages::{Failed, Word};
 use crate::error::{At, IoError};
 use crate::fs::dir::{Sort, stat_of};
 use crate::fs::path::AbsPath;
 
 /// The reasons why the namespace could not be built.
-pub(in crate::capture) enum Unbuilt {
+pub enum Unbuilt {
     Call(IoError),
     /// The mounts differ from the plan.
     NotAsPlanned(AbsPath, String),
@@ -43,12 +43,12 @@ impl From<Unbuilt> for Word {
 }
 
 /// Opens the object at `path` to mount on it; follows no link on the way.
-pub(super) fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
+pub fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
     open_at(path, OFlags::empty())
 }
 
 /// Opens the directory at `path` to mount on it: ENOTDIR if it has become something else.
-pub(super) fn directory_at(path: &AbsPath) -> io::Result<OwnedFd> {
+pub fn directory_at(path: &AbsPath) -> io::Result<OwnedFd> {
     open_at(path, OFlags::DIRECTORY)
 }
 
@@ -59,11 +59,11 @@ fn open_at(path: &AbsPath, more: OFlags) -> io::Result<OwnedFd> {
 }
 
 /// A clone of the mount at `path`, with all mounts below, not mounted yet.
-pub(super) fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
+pub fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
     clone_at(path.as_path(), true).at("clone the mount", path)
 }
 
-pub(super) fn clone_at(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
+pub fn clone_at(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_NO_AUTOMOUNT
@@ -73,29 +73,29 @@ pub(super) fn clone_at(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
 }
 
 /// Puts a mount at `path`: a directory's mount only on a directory, as move_mount(2) fails with EINVAL for anything else.
-pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
+pub fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
     attach_as(stat_of(mount)?.sort, mount, path)
 }
 
 /// Puts a mount of a known sort at `path`, without a look at the mounted object, which may not answer.
-pub(super) fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
+pub fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
     let target = if sort == Sort::Directory { directory_at(path)? } else { at_path(path)? };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
 }
 
-pub(super) fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
+pub fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
     let parsed = AbsPath::parse(path).map_err(|_| Errno::INVAL).at("put a mount", path)?;
     attach(mount, &parsed).at("put a mount", path)
 }
 
-pub(super) fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
+pub fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
     let options = CString::new(options).map_err(|_| Errno::INVAL).at("mount a tmpfs", path)?;
     rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
 }
 
 /// Makes a mount point in the private /dev or /dev/shm, which have nothing of the real ones. Anywhere else it is there already.
-pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
+pub fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
     let Some(below) = path.as_bytes().strip_prefix(b"/dev/") else { return Ok(()) };
     let mut at = PathBuf::from("/dev");
     let mut names = below.split(|b| *b == b'/').peekable();
@@ -115,7 +115,7 @@ pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
 }
 
 /// Makes an empty file, as a mount point.
-pub(super) fn make_file(path: &Path) -> io::Result<()> {
+pub fn make_file(path: &Path) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     drop(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
     Ok(())

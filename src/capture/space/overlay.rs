@@ -7,27 +7,27 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
 
+use super::cause::acts;
 use super::mounting::{attach, directory_at};
-use crate::capture::cause::acts;
-use crate::capture::inside::MARK;
-use crate::capture::layout::{Route, Target};
-use crate::capture::plan::Plan;
+use crate::capture::place::layout::{Route, Target};
+use crate::capture::place::plan::Plan;
+use crate::capture::run::inside::MARK;
 use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, stat_of};
 use crate::fs::path::AbsPath;
 
 /// A place that could not be captured, and the reason.
-pub(super) type Uncovered = (AbsPath, String);
+pub type Uncovered = (AbsPath, String);
 
 /// The directories of an overlay.
-pub(super) struct Layers {
-    pub(super) lowers: Vec<OwnedFd>,
-    pub(super) upper: OwnedFd,
-    pub(super) work: OwnedFd,
+pub struct Layers {
+    pub lowers: Vec<OwnedFd>,
+    pub upper: OwnedFd,
+    pub work: OwnedFd,
 }
 
 /// A directory of the store, opened by its path in this namespace's mounts.
-pub(super) fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
+pub fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
     let (a, b) = (stat_of(held)?, stat_of(&fd)?);
@@ -35,7 +35,7 @@ pub(super) fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
 }
 
 /// An overlay of `path`, which is the target's or lies in it, not mounted yet.
-pub(super) fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> Result<OwnedFd, IoError> {
+pub fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> Result<OwnedFd, IoError> {
     if !overlap(plan, path, &layers.lowers)? {
         return overlay_on(plan, target, path, (&layers.lowers, layers));
     }
@@ -59,7 +59,7 @@ pub(super) fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &
 
 /// Tells whether the kernel takes these lowers for one that lies in another. Tried without an upper: the work directory of an overlay that
 /// was not made may not be used again.
-pub(super) fn overlap(plan: &Plan, path: &AbsPath, lowers: &[OwnedFd]) -> Result<bool, IoError> {
+pub fn overlap(plan: &Plan, path: &AbsPath, lowers: &[OwnedFd]) -> Result<bool, IoError> {
     if lowers.len() < 2 {
         return Ok(false);
     }
@@ -77,11 +77,7 @@ pub(super) fn overlap(plan: &Plan, path: &AbsPath, lowers: &[OwnedFd]) -> Result
 }
 
 /// Calls `act` with the top of a mount while that is on the store.
-pub(super) fn on_store<T>(
-    mount: &OwnedFd,
-    store: &AbsPath,
-    act: impl FnOnce(OwnedFd) -> Result<T, IoError>,
-) -> Result<T, IoError> {
+pub fn on_store<T>(mount: &OwnedFd, store: &AbsPath, act: impl FnOnce(OwnedFd) -> Result<T, IoError>) -> Result<T, IoError> {
     attach(mount, store).at("put a mount on", store)?;
     let done = directory_at(store).at("open the mount on", store).and_then(act);
     rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount what was put on", store)?;
@@ -89,7 +85,7 @@ pub(super) fn on_store<T>(
 }
 
 /// A read-only overlay that shows a directory as it is, not mounted yet. It takes two lowers at least, so the other one is empty.
-pub(super) fn view_of(plan: &Plan, path: &AbsPath, real: &OwnedFd, empty: &OwnedFd) -> Result<OwnedFd, IoError> {
+pub fn view_of(plan: &Plan, path: &AbsPath, real: &OwnedFd, empty: &OwnedFd) -> Result<OwnedFd, IoError> {
     let making = Making::begin(plan, path)?;
     making.set("lowerdir", &format!("{}:{}", real.as_raw_fd(), empty.as_raw_fd()), "take the directory as lower of a view")?;
     making.set("redirect_dir", "nofollow", "set an option of the view")?;
@@ -97,7 +93,7 @@ pub(super) fn view_of(plan: &Plan, path: &AbsPath, real: &OwnedFd, empty: &Owned
 }
 
 /// An overlay with these lowers, not mounted yet.
-pub(super) fn overlay_on(
+pub fn overlay_on(
     plan: &Plan,
     target: &Target,
     path: &AbsPath,
@@ -122,9 +118,9 @@ pub(super) fn overlay_on(
 
 /// An overlay that is being made. Options are explicit, since their defaults depend on the distribution. Paths go in as numbers in
 /// /proc/self/fd: no escaping, and all lowers in the 255 bytes that an option may have.
-pub(super) struct Making<'a> {
-    pub(super) fd: OwnedFd,
-    pub(super) path: &'a AbsPath,
+pub struct Making<'a> {
+    pub fd: OwnedFd,
+    pub path: &'a AbsPath,
 }
 
 impl<'a> Making<'a> {
@@ -158,7 +154,7 @@ impl<'a> Making<'a> {
 }
 
 /// A writable tmpfs for `path` whose top directory is closed (mode 0), not mounted yet.
-pub(super) fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
+pub fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
     for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {
         rustix::mount::fsconfig_set_string(&making, key, &value).at("set an option of a tmpfs", path)?;

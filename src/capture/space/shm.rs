@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::CapabilitySet;
 
+use super::cause::acts;
 use super::mounting::{attach, clone_of, make_in_dev, mount_tmpfs};
-use crate::capture::cause::acts;
-use crate::capture::ids::Ids;
-use crate::capture::rights::drop_rights;
-use crate::capture::sys;
+use crate::capture::run::capabilities::drop_rights;
+use crate::capture::run::ids::Ids;
+use crate::capture::run::sys;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
@@ -21,7 +21,7 @@ const SHM: &str = "/dev/shm";
 /// Gives this process, which stays on the real tree, a private /dev/shm in a mount namespace of its own. If it may not make one, it gets a
 /// user namespace too, which maps the process itself and the further groups that it can. Paths in `kept`, below /dev/shm, stay real. Mounts
 /// made outside are seen inside, but not the other way round.
-pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
+pub fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
     let act = acts::MOUNT_NAMESPACE;
     let in_user_namespace = match sys::unshare_mounts_and_ipc(false) {
         Ok(()) => false,
@@ -50,6 +50,6 @@ pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream)
     Ok(())
 }
 
-pub(super) fn mount_shm() -> Result<(), IoError> {
+pub fn mount_shm() -> Result<(), IoError> {
     mount_tmpfs(SHM, "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
 }

@@ -1,4 +1,4 @@
-//! Mounts the pieces of a split directory: see [`capture::split`](crate::capture::split).
+//! Mounts the pieces of a split directory: see [`place::split`](crate::capture::place::split).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,16 +9,16 @@ use rustix::mount::OpenTreeFlags;
 use super::mounting::{attach_as, directory_at};
 use super::overlay::{Layers, Uncovered, opened_here, overlay_of};
 use crate::capture::collect::facts::full_path;
-use crate::capture::layout::{Attached, Need, Target};
-use crate::capture::pieces::{As, LaidPiece, LaidSplit, Piece};
-use crate::capture::plan::Plan;
-use crate::capture::sys;
+use crate::capture::place::layout::{Attached, Need, Target};
+use crate::capture::place::pieces::{As, LaidPiece, LaidSplit, Piece};
+use crate::capture::place::plan::Plan;
+use crate::capture::run::sys;
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 
 /// A piece that is about to be put in its place.
-pub(super) struct Ready<'a> {
+pub struct Ready<'a> {
     piece: &'a Piece,
     path: AbsPath,
     /// Its overlay; `None` if the real object is shown.
@@ -26,7 +26,7 @@ pub(super) struct Ready<'a> {
 }
 
 /// Makes the overlays of the pieces, over the directory's own lower and upper, in path order. Uncapturable ones are shown read-only.
-pub(super) fn ready<'a>(
+pub fn ready<'a>(
     plan: &Plan,
     target: &Target,
     split: &'a LaidSplit,
@@ -89,12 +89,7 @@ fn below(dir: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Puts the pieces into the overlay of their directory, which is in its place and covers `real`.
-pub(super) fn attach_pieces(
-    plan: &Plan,
-    real: &OwnedFd,
-    ready: Vec<Ready<'_>>,
-    attached: &mut Vec<Attached>,
-) -> Result<(), IoError> {
+pub fn attach_pieces(plan: &Plan, real: &OwnedFd, ready: Vec<Ready<'_>>, attached: &mut Vec<Attached>) -> Result<(), IoError> {
     for Ready { piece, path, overlay } in ready {
         match overlay {
             Some(overlay) => {

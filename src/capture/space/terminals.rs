@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use super::mounting::{attach_to, clone_at};
-use crate::capture::layout::Route;
-use crate::capture::sys;
+use crate::capture::place::layout::Route;
+use crate::capture::run::sys;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::mounts;
@@ -22,7 +22,7 @@ const PTS: &str = "/dev/pts";
 const HIGHEST: usize = 1000;
 
 /// The contents of a private /dev/pts.
-pub(super) struct Terminals {
+pub struct Terminals {
     /// The caller's terminals on descriptors 0, 1 and 2, by number.
     shown: Vec<(usize, OwnedFd)>,
     /// The mode and group of new terminals, as outside.
@@ -31,7 +31,7 @@ pub(super) struct Terminals {
 
 impl Terminals {
     /// Takes the terminals from the real /dev/pts, before all devices are switched off.
-    pub(super) fn take(route: Route) -> Result<Self, IoError> {
+    pub fn take(route: Route) -> Result<Self, IoError> {
         let mut shown: Vec<(usize, OwnedFd)> = Vec::new();
         for fd in 0..3 {
             let Some((number, path)) = number_of(fd).filter(|(number, _)| shown.iter().all(|(other, _)| other != number)) else {
@@ -49,7 +49,7 @@ impl Terminals {
     }
 
     /// Mounts the private /dev/pts. A shown terminal keeps its number taken for as long as this process lives.
-    pub(super) fn attach(self) -> Result<(), IoError> {
+    pub fn attach(self) -> Result<(), IoError> {
         let making = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC).at("open a devpts", PTS)?;
         for (key, value) in &self.options {
             rustix::mount::fsconfig_set_string(&making, key, value).at("set an option of a devpts", PTS)?;

@@ -15,7 +15,7 @@ use crate::agent::look::id;
 use crate::agent::seen::Seen;
 use crate::agent::turn::{Call as Use, Head, Line, Named, Place, Ran, Turn};
 use crate::agent::turns::Turns;
-use crate::capture::inside::capture;
+use crate::capture::run::inside::capture;
 use crate::error::{At, Error};
 use crate::face::args::{Hook, Take};
 use crate::face::call::Call;

@@ -11,7 +11,7 @@ use crate::agent::known::Agent;
 use crate::agent::turn::{Place, Turn};
 use crate::agent::turns;
 use crate::agent::uncovered::{fates, own};
-use crate::capture::inside::capture;
+use crate::capture::run::inside::capture;
 use crate::cli::snapshot::inner;
 use crate::cli::snapshot_diff;
 use crate::diff::html::page::About;

@@ -4,9 +4,9 @@ use serde::{Serialize, Serializer};
 
 use super::stores;
 use crate::agent::known::Agent;
-use crate::capture::cause::Cause;
-use crate::capture::probe;
-use crate::capture::scope;
+use crate::capture::run::scope;
+use crate::capture::space::cause::Cause;
+use crate::capture::space::probe;
 use crate::cli::agents::{self, Glance, programs};
 use crate::cli::remote::NearSide;
 use crate::cli::run::Tried;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::child::{Child, failed, not_started};
 use super::look;
-use crate::capture::inside::inside;
+use crate::capture::run::inside::inside;
 use crate::error::{Error, command, shell_word};
 use crate::face::place;
 use crate::fs::path::AbsPath;

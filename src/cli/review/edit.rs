@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::acts::Acts;
-use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::Choice;
+use crate::capture::layers::choice::choose;
+use crate::capture::layers::choice::may_choose;
+use crate::capture::layers::choice_terms::Choice;
 use crate::diff::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error, shell_word};
 use crate::face::call::Call;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::words::{look as look_by, said};
-use crate::capture;
-use crate::capture::choice::may_choose;
+use crate::capture::layers::choice::may_choose;
+use crate::capture::run::hold;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::picked::{Pick, Picked, seen};
 use crate::diff::sources::{Content, OnTree, Sources};
@@ -37,7 +37,7 @@ pub fn opened(store: &AbsPath) -> Result<Store, Error> {
 fn session_of(store: &Store, id: &Id) -> Result<Session, Error> {
     let session = store.session(id)?;
     if session.header.uncollected && session.is_held()? {
-        return Ok(capture::hold::look(&Fs::new(), store, session)?.0);
+        return Ok(hold::look(&Fs::new(), store, session)?.0);
     }
     Ok(session)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{discard, said, waiting};
-use crate::capture::rejoin::Rest;
+use crate::capture::layers::rejoin::Rest;
 use crate::checkpoint::limits::Large;
 use crate::diff::shown::cut;
 use crate::engine::job::Verb;

@@ -1,6 +1,6 @@
 //! The coverage table of `doctor` and `show`: places, and what became of changes there.
 
-use crate::capture::probe;
+use crate::capture::space::probe;
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
 

@@ -1,7 +1,7 @@
 //! Words for a run of `run --in` whose recant was killed.
 
 use super::list::shown;
-use crate::capture::hold::start_of;
+use crate::capture::run::hold::start_of;
 use crate::diff::shown::cut_off;
 use crate::face::figures;
 use crate::session::id::Id;

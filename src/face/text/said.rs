@@ -1,7 +1,7 @@
 //! Words for what a verb says while it works, and what it asks.
 
 use super::recovered;
-use crate::capture::rejoin::Rest;
+use crate::capture::layers::rejoin::Rest;
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::whole::{self, End, Sessions};
 use crate::blocks::choice::Choice as Blocks;
-use crate::capture::choice::{choose, may_choose};
-use crate::capture::chosen::Choice;
+use crate::capture::layers::choice::choose;
+use crate::capture::layers::choice::may_choose;
+use crate::capture::layers::choice_terms::Choice;
 use crate::diff::entries::{Entries, Taken};
 use crate::diff::sources::Sources;
 use crate::engine::plan::choose;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-use crate::capture::inside::Inside;
+use crate::capture::run::inside::Inside;
 use crate::config::edits;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;

@@ -1,0 +1,265 @@
+//! The small init of a run: pid 1 of its PID namespace (or, without one, a subreaper). It builds the namespace, starts the command, reaps
+//! orphans, tells recant how the command ended, and ends when nothing is left.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::command::Network;
+use super::descriptors;
+use super::descriptors::Inherited;
+use super::feed::{Pipes, Reopened};
+use super::ground::Ground;
+use super::messages::say;
+use super::messages::{Failed, Word};
+use super::orphans;
+use super::orphans::TakingIn;
+use super::sys;
+use super::sys::{Signals, Waited};
+use super::terminal;
+use crate::capture::space::build;
+use crate::error::{At, IoError};
+use crate::fs;
+use crate::fs::dir::Time;
+
+/// All that the init needs to start the command.
+pub struct Orders<'a> {
+    pub ground: Ground<'a>,
+    pub argv: &'a [CString],
+    pub env: &'a [CString],
+    pub inherited: &'a Inherited,
+    /// The signals that recant's caller had blocked.
+    pub mask: &'a Signals,
+    /// True if SIGCHLD was ignored.
+    pub child_ignored: bool,
+    /// True if the run has a PID namespace of its own.
+    pub own_pids: bool,
+    /// True if a confined command gets a /dev/shm of its own.
+    pub own_shm: bool,
+    /// True if recant's group has the terminal.
+    pub in_front: bool,
+    /// The part of the network that it can reach.
+    pub network: Network,
+    /// The command starts only when the clock of files is past this time.
+    pub ready_after: Time,
+}
+
+/// The signals that recant passes on. A terminal's INT and QUIT reach the command by themselves.
+pub const FORWARDED: &[i32] = &[libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// Lives as the init and never returns: after a panic, recant's code must not run on in this copy either.
+pub fn live(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! {
+    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, pipes, recant)));
+    if let Ok(Err(word)) = lived {
+        say(recant, &word);
+    }
+    sys::exit_now(0)
+}
+
+fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), Word> {
+    // Nothing may stop or end this process except SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
+    let _before = Signals::all().block();
+    let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
+    let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
+    crate::fs::umask::set_aside();
+    if let Ground::Confined(confinement) = orders.ground {
+        confinement.leave_network().map_err(failed)?;
+        if orders.own_shm {
+            confinement.part_shm(recant).map_err(|error| Word::NoShm(error.into()))?;
+        }
+    } else if orders.network == Network::None {
+        sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
+    }
+    if let Ground::Captured(laid) = orders.ground {
+        for (path, why) in build::build(laid, orders.own_pids, recant)? {
+            say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+        }
+    }
+    sys::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
+    close_off()?;
+    let _named = rustix::thread::set_name(c"recant-init");
+    die_with_recant(orders, recant)?;
+    if let Ground::Confined(confinement) = orders.ground {
+        confinement.enforce(orders.own_shm).map_err(failed)?;
+    }
+    wait_for_tick(orders.ready_after);
+    let early = not_asked_to_end(signals.as_fd())?;
+    let streams = pipes.settle(orders.inherited, recant);
+    let mut tended = Tended { recant, streams, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    // The command also missed what a terminal sent in the moment before it existed.
+    let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
+    for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
+        tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
+    }
+    while tended.reap() {
+        let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
+        let _interrupted = poll(&mut ready, None);
+        if !ready[1].revents().is_empty() {
+            // H2: recant is gone, or wants the rest ended. When pid 1 ends, all in its PID namespace end.
+            if !orders.own_pids {
+                orphans::end_all(Vec::new());
+            }
+            return Ok(());
+        }
+        while let Some(signal) = sys::next_signal(signals.as_fd()) {
+            if let Some(number) = signal.forwarded {
+                tended.pass_on(signal.number, number);
+            }
+        }
+    }
+    say(recant, &Word::Alone);
+    Ok(())
+}
+
+/// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
+/// they are pending they can't be told from recant's (signal(7): one of a kind).
+fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
+    let early: Vec<_> = std::iter::from_fn(|| sys::next_signal(signals)).collect();
+    let Some(asked) = early.iter().find_map(|signal| ends(signal.number)) else { return Ok(early) };
+    let (path, act, text) = ("the command".into(), "start".into(), format!("stopped by {asked}"));
+    Err(Word::Failed(Failed { path, act, errno: 0, text }))
+}
+
+/// The name of a signal that asks for an end; `None` for any other.
+fn ends(signal: i32) -> Option<&'static str> {
+    match signal {
+        libc::SIGINT => Some("SIGINT"),
+        libc::SIGTERM => Some("SIGTERM"),
+        libc::SIGHUP => Some("SIGHUP"),
+        libc::SIGQUIT => Some("SIGQUIT"),
+        _ => None,
+    }
+}
+
+/// The command, and what recant was told of it.
+///
+/// ```text
+///        stops: told with its number
+/// runs --------------------------------> stopped
+///      <--------------------------------
+///        continued, by anybody; by recant only for this very stop
+/// ```
+struct Tended<'a> {
+    recant: &'a UnixStream,
+    /// Its standard streams that were opened anew as files.
+    streams: Reopened,
+    /// `None` once it has ended.
+    command: Option<i32>,
+    stops: u16,
+    stopped: bool,
+}
+
+impl Tended<'_> {
+    /// Records what became of the children. Returns false if there are none.
+    fn reap(&mut self) -> bool {
+        loop {
+            match sys::wait_any() {
+                Waited::Exited(pid, status) if Some(pid) == self.command => self.over(&Word::Exited(status)),
+                Waited::Killed(pid, signal) if Some(pid) == self.command => self.over(&Word::Killed(signal)),
+                Waited::Stopped(pid, _) if Some(pid) == self.command => {
+                    (self.stops, self.stopped) = (self.stops.wrapping_add(1), true);
+                    say(self.recant, &Word::Stopped(self.stops));
+                }
+                Waited::Continued(pid) if Some(pid) == self.command => self.stopped = false,
+                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) | Waited::Continued(_) => {}
+                Waited::Nothing => return true,
+                Waited::NoChild => return false,
+            }
+        }
+    }
+
+    /// Records that the command has ended, and tells recant how.
+    fn over(&mut self, how: &Word) {
+        self.command = None;
+        self.streams.tell(self.recant);
+        say(self.recant, how);
+    }
+
+    /// Passes a signal on. A SIGCONT counts only for the stop of that number: a command that left it since, with its group, may have
+    /// stopped again on purpose.
+    fn pass_on(&mut self, signal: i32, number: u16) {
+        if signal == libc::SIGCONT {
+            self.reap();
+            if !self.stopped || self.stops != number {
+                return;
+            }
+        }
+        if let Some(command) = self.command {
+            sys::kill(command, signal);
+        }
+    }
+}
+
+/// Closes what the command could see of this process in /proc/1/fd: recant's directories, on the real mounts. Nobody can look into what
+/// stays open (locks): PR_SET_DUMPABLE(2const), proc_pid_fd(5). exec(2) makes the command dumpable again.
+fn close_off() -> Result<(), Word> {
+    descriptors::close_directories().map_err(failed)?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .at("close off", "the init")
+        .map_err(failed)
+}
+
+/// H2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its closed end of the socket
+/// shows it.
+fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
+    if orders.own_pids {
+        let death = Some(rustix::process::Signal::KILL);
+        rustix::process::set_parent_process_death_signal(death).at("die with recant", "prctl").map_err(failed)?;
+    } else {
+        // Forgotten, so that it lasts as long as this process.
+        std::mem::forget(TakingIn::begin().at("take in orphans", "prctl").map_err(failed)?);
+    }
+    let mut ready = [PollFd::new(recant, PollFlags::IN)];
+    let _none = poll(&mut ready, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }));
+    if !ready[0].revents().is_empty() {
+        sys::exit_now(0);
+    }
+    Ok(())
+}
+
+/// Waits until the clock that stamps files, which ticks every 1 to 10 ms, is past this time. Otherwise a change from outside could bear a
+/// time before the run began. The set-up has taken most of a tick by now.
+fn wait_for_tick(past: Time) {
+    // Bounded, in case somebody sets the clock back.
+    for _ in 0..200 {
+        if fs::now() > past {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+}
+
+/// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
+fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<i32, Word> {
+    say(recant, &Word::Ready);
+    if let Some(command) = sys::fork().at("fork", "the command").map_err(failed)? {
+        return Ok(command);
+    }
+    become_command(orders, recant);
+    sys::exit_now(127)
+}
+
+fn failed(error: IoError) -> Word {
+    Word::Failed(error.into())
+}
+
+/// Becomes the command: restores signals and descriptors as recant's caller had them, then executes the program.
+fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
+    orders.inherited.settle();
+    // The signals that recant ignores are not ignored in the command; those that its caller ignores are.
+    let [pipe, size] = sys::ignored_by_us();
+    for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {
+        if ignored { sys::ignore(signal) } else { _ = sys::default_action(signal) }
+    }
+    crate::fs::interrupt::give_back();
+    if orders.own_pids && orders.in_front && terminal::needs_a_group(orders.argv) {
+        // All signals are blocked still, SIGTTOU too.
+        terminal::lead_a_group();
+    }
+    orders.mask.set();
+    crate::fs::umask::put_back();
+    let error = sys::exec(orders.argv, orders.env);
+    say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
+}

@@ -1,0 +1,486 @@
+//! Runs a command under a plan: forks the init into its namespaces, passes signals on, waits.
+//!
+//! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as without recant. recant
+//! ignores INT and QUIT from the terminal, stops and continues with its group or with the command, and passes on what other processes send
+//! to it alone. Once the command has ended and recant has said what it waits for, these signals end that.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::command::{Command, Exit, Linger, Network};
+use super::descriptors;
+use super::early_sync;
+use super::early_sync::Ahead;
+use super::feed::{Feeds, Pipes};
+use super::ground::Ground;
+use super::ids;
+use super::ids::Ids;
+use super::init;
+use super::init::Orders;
+use super::limit;
+use super::limit::Meter;
+use super::messages::{Failed, Word, Words};
+use super::orphans;
+use super::orphans::TakingIn;
+use super::phase::{Heard, Means, Phase};
+use super::sys;
+use super::sys::{New, Signals};
+use super::terminal::Terminal;
+use crate::capture::error::not_alone;
+use crate::capture::error::not_as_planned;
+use crate::capture::error::not_executable;
+use crate::capture::error::not_found;
+use crate::capture::error::not_started;
+use crate::capture::error::nul;
+use crate::capture::error::set_up;
+use crate::capture::place::plan::Laid;
+use crate::capture::space::cause::Cause;
+use crate::capture::space::cause::acts;
+use crate::error::{self, At, Error, reason};
+use crate::fs;
+use crate::fs::path::{AbsPath, Shown};
+
+/// A run whose command and all that it left running have ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub exit: Exit,
+    /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
+    /// changed below with a later ctime changed during the run.
+    pub span: fs::Span,
+    /// One sentence for each thing that the command set on a real file that its output goes to.
+    pub outputs: Vec<String>,
+    /// True if the command had PIDs of its own.
+    #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a test asks for it"))]
+    pub own_pids: bool,
+    /// The bytes it wrote, where they exceed its limit: it was ended for that, unless it had ended by itself.
+    pub too_much: Option<u64>,
+    /// The meter, to be asked again once directories that it renamed have their content.
+    pub meter: Option<Meter>,
+    /// The init, and with it the mounts.
+    pub leaving: Leaving,
+    /// Writes content out early, during the run.
+    #[expect(dead_code, reason = "waited for when it is dropped")]
+    ahead: Option<Ahead>,
+}
+
+/// The init of a run, alone in its namespaces. Taking down what thousands of files left in an overlay's caches takes as long as reading the
+/// upper, which goes on meanwhile.
+#[derive(Debug)]
+pub struct Leaving(Option<i32>);
+
+impl Leaving {
+    /// Waits until the init and the run's mounts are gone.
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.0.take().map_or(Ok(()), |init| Ok(sys::wait_for(init).at("wait for", "the init")?))
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(init) = self.0.take() {
+            // Another error is being returned: a failed wait changes nothing about it.
+            let _gone = sys::wait_for(init);
+        }
+    }
+}
+
+/// Something that happens during a run and that a person may want to hear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The set-up runs in another process, so there is time for other work.
+    SettingUp,
+    /// The command ended two seconds ago, and these children of it still run: their names.
+    Lingering(Vec<String>),
+    /// The store can hold no upper: what the command writes lies in memory until it has ended, at most so many bytes.
+    InMemory(u64),
+    /// The further groups could not be mapped, for this reason. The command is not started yet.
+    NoGroups(String),
+    /// This place could not be captured, for this reason: it is read-only. The command is not started yet.
+    Uncovered(AbsPath, String),
+    /// A descriptor that the caller had open is closed for the command: its number, and its path as the kernel has it.
+    Closed(i32, String),
+    /// The redirected input of the command could not be read to its end, for this reason.
+    NotFed(String),
+}
+
+/// Runs the command with its changes held, and returns when its init alone is left (H3): [`run_on`].
+pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    run_on(Ground::Captured(laid), command, hear)
+}
+
+/// Runs the command and returns when only its init is left, which is ending (H3). Forks, so the process must have one thread. On an error
+/// the command was not started, with one exception: it could not be executed.
+pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    run_there(ground, command, hear).map_err(not_started)
+}
+
+fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    let threads = std::fs::read_dir("/proc/self/task").at("count the threads", "/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(not_alone());
+    }
+    let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
+    let env = environment(&command.env)?;
+    let inherited = descriptors::inherited()?;
+    // If SIGCHLD were inherited as ignored, children would vanish without being waited for.
+    let child_ignored = sys::default_action(libc::SIGCHLD);
+    let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
+    let mask = listened.block();
+    let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
+        // A signal that came before is meant for recant; from here on they are the command's.
+        fs::interrupt::check().at("start", "the command")?;
+        let begun = fs::Moment::now();
+        let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.request.since);
+        let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
+        let ahead = ground.laid().map(Ahead::of);
+        let mut run = Running {
+            ground,
+            command,
+            signals: signals.as_fd(),
+            hear,
+            meter,
+            ahead,
+            too_much: None,
+            terminal: Terminal::ours(),
+            heard: Heard::nothing(),
+        };
+        let in_front = run.terminal.is_some();
+        let orders = |apart| Orders {
+            ground,
+            argv: &argv,
+            env: &env,
+            inherited: &inherited,
+            mask: &mask,
+            child_ignored,
+            // A confined command gets no PIDs of its own.
+            own_pids: apart && ground.laid().is_some(),
+            own_shm: apart && ground.laid().is_none(),
+            in_front,
+            network: command.network,
+            ready_after: ground.laid().map_or(started, Laid::ready_after),
+        };
+        for (path, why) in ground.laid().into_iter().flat_map(|laid| &laid.uncovered) {
+            (run.hear)(Event::Uncovered(path.clone(), why.clone()));
+        }
+        for fd in &inherited.close {
+            let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            (run.hear)(Event::Closed(*fd, Shown(path.as_os_str().as_bytes()).to_string()));
+        }
+        if let Some(why) = ground.ids().and_then(Ids::unread) {
+            (run.hear)(Event::NoGroups(why.to_owned()));
+        }
+        let ((exit, leaving), apart) = match run.attempt(&orders(true))? {
+            Some(ended) => (ended, true),
+            // Parts of /proc are covered (a container), so a user gets no new one: run without own PIDs. Or no namespace can be had for a
+            // confined command's /dev/shm.
+            None => (run.attempt(&orders(false))?.ok_or_else(not_alone)?, false),
+        };
+        let own_pids = apart && ground.laid().is_some();
+        while sys::next_signal(signals.as_fd()).is_some() {}
+        // Measured again where it was ended for this: it has written on since.
+        let written = |meter: &Meter| meter.over().or(run.too_much);
+        let too_much = run.meter.as_ref().and_then(written);
+        // Changes on the tree during the run are found by their time, also where the clock was set back.
+        let span = begun.until_now(started);
+        let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
+        Ok(Ended { outputs, exit, span, own_pids, too_much, meter: run.meter, leaving, ahead: run.ahead })
+    });
+    mask.set();
+    if child_ignored {
+        sys::ignore(libc::SIGCHLD);
+    }
+    result
+}
+
+fn to_c(word: OsString) -> Result<CString, Error> {
+    CString::new(word.into_vec()).map_err(|_| nul())
+}
+
+/// Variables that a command gets if recant lacks them. Unless GIT_OPTIONAL_LOCKS is 0 (git(1)), `git status` and `git diff` rewrite the
+/// index to remember what they saw: looking at a repository would change it.
+const DEFAULTS: [(&str, &str); 1] = [("GIT_OPTIONAL_LOCKS", "0")];
+
+/// recant's own variables and the missing defaults, with those of `set` in place of their namesakes.
+fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
+    let defaults = DEFAULTS.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let unset = defaults.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
+    let kept = std::env::vars_os().chain(unset).filter(|(name, _)| !set.iter().any(|(new, _)| new == name));
+    kept.chain(set.iter().cloned())
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            to_c(name)
+        })
+        .collect()
+}
+
+struct Running<'a> {
+    ground: Ground<'a>,
+    command: &'a Command,
+    signals: std::os::fd::BorrowedFd<'a>,
+    hear: &'a mut dyn FnMut(Event),
+    meter: Option<Meter>,
+    ahead: Option<Ahead>,
+    too_much: Option<u64>,
+    terminal: Option<Terminal>,
+    heard: Heard,
+}
+
+impl Running<'_> {
+    /// Runs the command once. `None` if it has to be tried again, without PIDs or a /dev/shm of its own.
+    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
+        let user = self.ground.is_user_s();
+        let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
+        let taking_in = match orders.own_pids {
+            true => None,
+            false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
+        };
+        let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
+        let pipes = Pipes::of(orders.inherited, self.ground.laid().is_some())?;
+        let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
+        let forked = forked.map_err(|source| {
+            let act = if user { acts::USER_NAMESPACE } else { acts::MOUNT_NAMESPACE };
+            let cause = Cause::of(act, source.raw_os_error(), user);
+            set_up("clone", act, source, cause)
+        })?;
+        let Some(init) = forked else {
+            drop(ours);
+            init::live(orders, pipes, &theirs)
+        };
+        drop(theirs);
+        if let Some(asked) = self.heard.asked() {
+            sys::forward(init, asked, 0);
+        }
+        (self.hear)(Event::SettingUp);
+        let mut feeds = pipes.feeds();
+        let outcome = self.follow(init, Words::of(ours), &mut feeds);
+        if let Some(why) = feeds.failure() {
+            (self.hear)(Event::NotFed(reason(&why)));
+        }
+        let leaving = Leaving(Some(init));
+        if let Outcome::Alone(exit) = outcome {
+            return Ok(Some((exit, leaving)));
+        }
+        leaving.wait()?;
+        if let Some(taking_in) = taking_in {
+            // H3: the init was killed, or had nothing left to end.
+            taking_in.end_all();
+        }
+        match outcome {
+            Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),
+            Outcome::Again => Ok(None),
+            Outcome::Failed(failed) => Err(set_up_error(failed, user)),
+            Outcome::NoExec(errno) => Err(exec_error(&self.command.argv, errno)),
+        }
+    }
+
+    /// Listens to the init until it has ended.
+    fn follow(&mut self, init: i32, mut words: Words, feeds: &mut Feeds) -> Outcome {
+        let mut outcome = None;
+        let mut phase = Phase::SetsUp;
+        loop {
+            // Not during the set-up: it may have to be tried again, which takes a process with one thread.
+            let metered = phase != Phase::SetsUp && self.too_much.is_none();
+            let tick = self.meter.as_ref().filter(|_| metered).map(|_| limit::TICK);
+            let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| early_sync::TICK);
+            let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
+            let went_on = self.wait(init, &words, wake, phase);
+            if metered {
+                self.end_if_too_much(&words);
+            }
+            if let Some(ahead) = self.ahead.as_mut().filter(|_| tock.is_some()) {
+                ahead.look();
+            }
+            if phase.patience().is_some_and(|left| left.is_zero()) {
+                phase = Phase::Waits;
+                (self.hear)(Event::Lingering(names_of_children(init)));
+            }
+            if !words.has_more() && !is_ready(words.socket()) {
+                continue;
+            }
+            match words.next() {
+                None => break,
+                Some(Word::Ready) => phase = Phase::Runs,
+                Some(Word::Feed(fd)) => feeds.begin(fd),
+                Some(Word::Stands(fd, offset)) => sys::set_offset(fd, offset),
+                Some(Word::Uncovered(path, why)) => {
+                    if let Ok(path) = AbsPath::parse(path) {
+                        (self.hear)(Event::Uncovered(path, why));
+                    }
+                }
+                Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
+                Some(Word::NoProc) => outcome = Some(Outcome::Again),
+                Some(Word::MapGroups(map)) => {
+                    if let Err(why) = ids::map_groups_of(init, &map, words.socket()) {
+                        (self.hear)(Event::NoGroups(why));
+                    }
+                }
+                Some(Word::NoShm(failed)) => {
+                    if let Ok(path) = AbsPath::parse("/dev/shm") {
+                        (self.hear)(Event::Uncovered(path, said(failed)));
+                    }
+                    outcome = Some(Outcome::Again);
+                }
+                Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
+                // The command stopped alone, not with the group: recant stops too, so that the shell sees it. If recant was continued
+                // meanwhile, the terminal had stopped both.
+                Some(Word::Stopped(_)) if went_on => {}
+                Some(Word::Stopped(stop)) => self.stop_too(init, &words, phase, stop),
+                Some(Word::Alone) => {
+                    outcome = outcome.map(Outcome::alone);
+                    break;
+                }
+                Some(Word::Exited(status)) => {
+                    let exit = Exit::Code(u8::try_from(status).unwrap_or(u8::MAX));
+                    phase = self.over(exit, &mut outcome, &words);
+                }
+                Some(Word::Killed(signal)) => phase = self.over(Exit::Signal(signal), &mut outcome, &words),
+            }
+        }
+        // The init was killed before it could say how the command ended; the command ended with it.
+        outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
+    }
+
+    /// Stops as the command has, and continues with it.
+    fn stop_too(&self, init: i32, words: &Words, phase: Phase, stop: u16) {
+        sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
+        // Continued here, with the group or by somebody who knows only recant's process. This SIGCONT answers this stop, no later one.
+        // It is passed on all the same, since the command may have left the group.
+        self.pass_on(init, words, phase);
+        sys::forward(init, libc::SIGCONT, stop);
+    }
+
+    /// Notes that the command has ended, with `exit` unless another outcome is known.
+    fn over(&mut self, exit: Exit, outcome: &mut Option<Outcome>, words: &Words) -> Phase {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.finish();
+        }
+        if let Some(terminal) = &self.terminal {
+            terminal.take_back();
+        }
+        outcome.get_or_insert(Outcome::Exit(exit));
+        let parent = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+        let ends_rest = match self.command.linger {
+            Linger::Kill => true,
+            Linger::Wait => false,
+            Linger::WaitWith(with) => parent() != Some(with),
+        };
+        if ends_rest {
+            end_rest(words);
+        } else if self.heard.hung_up() {
+            // As the kernel does when a session leader ends: _exit(2).
+            sys::kill(0, libc::SIGHUP);
+        }
+        Phase::Ended(Instant::now())
+    }
+
+    /// Ends the run if it has written more than its limit.
+    fn end_if_too_much(&mut self, words: &Words) {
+        self.too_much = self.meter.as_mut().and_then(Meter::exceeded);
+        if self.too_much.is_some() {
+            end_rest(words);
+        }
+    }
+
+    /// Waits for a word, a signal or the time `left`; passes signals on. Returns true if this process was continued.
+    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) -> bool {
+        if !words.has_more() {
+            let limit = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
+            let _interrupted = poll(&mut ready, limit.as_ref());
+        }
+        self.pass_on(init, words, phase)
+    }
+
+    /// Passes on the signals that have come. Returns true if this process was continued.
+    fn pass_on(&self, init: i32, words: &Words, phase: Phase) -> bool {
+        let mut went_on = false;
+        while let Some(signal) = sys::next_signal(self.signals) {
+            went_on |= signal.number == libc::SIGCONT;
+            match self.heard.hear(&signal, phase) {
+                Means::Nothing => {}
+                Means::HandOn => sys::forward(init, signal.number, 0),
+                Means::EndRest => end_rest(words),
+            }
+        }
+        went_on
+    }
+}
+
+enum Outcome {
+    Exit(Exit),
+    /// The command ended so, and only the init is left.
+    Alone(Exit),
+    /// To be tried again, with less of its own.
+    Again,
+    Failed(Failed),
+    NoExec(i32),
+}
+
+impl Outcome {
+    fn alone(self) -> Self {
+        match self {
+            Self::Exit(exit) => Self::Alone(exit),
+            other => other,
+        }
+    }
+}
+
+fn is_ready(socket: &UnixStream) -> bool {
+    let mut ready = [PollFd::new(socket, PollFlags::IN)];
+    let _interrupted = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    !ready[0].revents().is_empty()
+}
+
+/// Closes recant's end of the socket: the init ends, and the whole run with it.
+fn end_rest(words: &Words) {
+    let _gone = words.socket().shutdown(std::net::Shutdown::Write);
+}
+
+/// The names of the processes that the init still waits for.
+fn names_of_children(init: i32) -> Vec<String> {
+    let children = orphans::children_of(init.cast_unsigned());
+    let name = |pid| std::fs::read(format!("/proc/{pid}/comm")).ok().map(|name| Shown(name.trim_ascii_end()).to_string());
+    children.into_iter().filter_map(name).collect()
+}
+
+/// Describes the failure for people, as part of a sentence.
+fn said(failed: Failed) -> String {
+    let act = failed.act.clone();
+    format!("cannot {act}: {}", reason(&io::Error::from(failed)))
+}
+
+fn set_up_error(failed: Failed, user: bool) -> Error {
+    if failed.act.is_empty() {
+        return not_as_planned(&failed.path, &failed.text);
+    }
+    let cause = Cause::of(&failed.act, (failed.errno != 0).then_some(failed.errno), user);
+    set_up(&failed.path.clone(), &failed.act.clone(), io::Error::from(failed), cause)
+}
+
+fn exec_error(argv: &[OsString], errno: i32) -> Error {
+    let name = argv.first().cloned().unwrap_or_default();
+    let program = Shown(name.as_encoded_bytes()).to_string();
+    // execvp(3) also says EACCES where a directory of PATH can't be searched and no other has the name.
+    let hides = errno == libc::EACCES && !name.as_encoded_bytes().contains(&b'/') && !is_in_path(&name);
+    match errno {
+        _ if hides || matches!(errno, libc::ENOENT | libc::ENOTDIR) => {
+            let is_line = argv.len() == 1 && name.as_bytes().contains(&b' ');
+            let held = || error::command(format_args!("run -- sh -c {}", error::shell_word(name.as_bytes())));
+            not_found(&program).with_remedy_if(is_line.then(|| "for a shell line: " + held()))
+        }
+        _ => not_executable(&program, &io::Error::from_raw_os_error(errno)),
+    }
+}
+
+fn is_in_path(name: &OsString) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).exists())
+}
