@@ -113,13 +113,12 @@
 // docs/ARCHITECTURE.md says what each room does, and which others it may use.
 mod agent;
 mod api;
-mod blocks;
 mod capture;
 mod checkpoint;
 mod cli;
 mod commit;
+mod compare;
 mod config;
-mod diff;
 mod engine;
 mod error;
 mod face;
@@ -150,13 +149,6 @@ pub fn main() -> ExitCode {
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::blocks::between::{Blocks, Whole};
-    pub use crate::blocks::block::Block;
-    pub use crate::blocks::choice::{Choice, Part};
-    pub use crate::blocks::lines::split;
-    pub use crate::blocks::merge::{Conflict, Merged, merge};
-    pub use crate::blocks::numbers;
-    pub use crate::blocks::words::{Marks, words};
     pub use crate::capture::collect::facts::{Facts, Numbers};
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::layers::sealed::Sealed;
@@ -171,6 +163,15 @@ pub mod internals {
     pub use crate::capture::run::start::run;
     pub use crate::capture::run::start::run_on;
     pub use crate::checkpoint::manifest::{Manifest, Original};
+    pub use crate::compare::blocks::between::{Blocks, Whole};
+    pub use crate::compare::blocks::block::Block;
+    pub use crate::compare::blocks::choice::{Choice, Part};
+    pub use crate::compare::blocks::lines::split;
+    pub use crate::compare::blocks::merge::merge;
+    pub use crate::compare::blocks::merge::{Conflict, Merged};
+    pub use crate::compare::blocks::numbers;
+    pub use crate::compare::blocks::words::Marks;
+    pub use crate::compare::blocks::words::words;
     pub use crate::engine::journal::{Draft, Journal};
     pub use crate::engine::step::Spot;
     pub use crate::error::{Error, Kind};

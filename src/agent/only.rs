@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 
 use super::turn::Turn;
-use crate::diff::merge::{Onto, taken_out};
-use crate::diff::view::TEXT_LIMIT;
+use crate::compare::merge::Onto;
+use crate::compare::merge::taken_out;
+use crate::compare::view::TEXT_LIMIT;
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;

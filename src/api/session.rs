@@ -7,10 +7,11 @@ use std::time::SystemTime;
 
 use super::id::SessionId;
 use super::store::{Store, absolute, path_of};
-use crate::diff::patch::{self, Form};
-use crate::diff::renames::Renames;
-use crate::diff::sources::Sources;
-use crate::diff::view::View;
+use crate::compare::patch;
+use crate::compare::patch::Form;
+use crate::compare::renames::Renames;
+use crate::compare::sources::Sources;
+use crate::compare::view::View;
 use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::session::change::Sort;

@@ -4,7 +4,9 @@
 use serde::Serialize;
 
 use super::agents;
-use crate::diff::shown::{columns, cut_off, padded};
+use crate::compare::shown::columns;
+use crate::compare::shown::cut_off;
+use crate::compare::shown::padded;
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::directory::directory;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
-use crate::diff::shown::cut;
+use crate::compare::shown::cut;
 use crate::engine::Progress;
 use crate::engine::ready::refuse_interrupted;
 use crate::error::{Error, Kind, command};

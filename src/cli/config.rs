@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::compare::shown::columns;
+use crate::compare::shown::padded;
 use crate::config::{From, OfAgent, Remote, Set};
-use crate::diff::shown::{columns, padded};
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;

@@ -19,7 +19,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use rustix::process::Signal;
 
-use crate::diff::shown::Names;
+use crate::compare::shown::Names;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;

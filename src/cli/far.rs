@@ -14,7 +14,7 @@ use clap::Parser;
 
 use super::door;
 use super::table::effect;
-use crate::diff::shown::Names;
+use crate::compare::shown::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use super::history;
 use crate::capture::run::command::Network;
 use crate::capture::run::hold::Held;
-use crate::diff::sources::{OnTree, Sources};
+use crate::compare::sources::{OnTree, Sources};
 use crate::error::{Error, command, recant};
 use crate::face::call::Call;
 use crate::face::figures;

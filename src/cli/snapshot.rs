@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use super::signalled;
-use crate::diff::shown::cut;
+use crate::compare::shown::cut;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
 use crate::face::args::{SnapshotCreate, SnapshotList, SnapshotShow};

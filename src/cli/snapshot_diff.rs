@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::snapshot::{inner, of_key, series_of};
-use crate::diff::html::page::About;
-use crate::diff::patch::{Form, counts};
-use crate::diff::view::{TEXT_LIMIT, View};
+use crate::compare::html::page::About;
+use crate::compare::patch::Form;
+use crate::compare::patch::counts;
+use crate::compare::view::{TEXT_LIMIT, View};
 use crate::engine::report::Left;
 use crate::error::{At as _, Error, command};
 use crate::face::args::SnapshotDiff;

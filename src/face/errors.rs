@@ -3,8 +3,9 @@
 use anstyle::{AnsiColor, Style};
 
 use super::figures::{filled, filled_remedy, grouped};
-use crate::diff::shown::{Names, cut};
-use crate::diff::visible;
+use crate::compare::shown::Names;
+use crate::compare::shown::cut;
+use crate::compare::visible;
 use crate::error::{Against, Error, command};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;

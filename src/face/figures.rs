@@ -2,8 +2,10 @@
 
 use std::borrow::{Borrow, Cow};
 
-use crate::diff::shown::{columns, cut_off, shortened};
-use crate::diff::visible;
+use crate::compare::shown::columns;
+use crate::compare::shown::cut_off;
+use crate::compare::shown::shortened;
+use crate::compare::visible;
 use crate::fs::dir::Time;
 use crate::remedy::Remedy;
 

@@ -3,8 +3,8 @@
 use super::choice::Chosens;
 use super::facts::{Act, Deed, Seen};
 use super::outline::Totals;
-use crate::diff::entries::Taken;
-use crate::diff::picked::Picked;
+use crate::compare::entries::Taken;
+use crate::compare::picked::Picked;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
 use crate::tree::danger::Danger;

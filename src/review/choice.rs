@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::sheet::{Line, Sheet};
-use crate::blocks::choice::{Choice, Part};
-use crate::diff::entries::Taken;
+use crate::compare::blocks::choice::{Choice, Part};
+use crate::compare::entries::Taken;
 use crate::session::change::Change;
 
 /// How much of something is chosen.

@@ -14,7 +14,10 @@ use super::list::List;
 use super::rows::Row;
 use super::screen::{Counted, Focus, Listed, Mode, SMALLEST, Screen, WIDE};
 use super::sheet::{Kind, Line as Shown, Sheet};
-use crate::diff::shown::{columns, cut_off, padded, shortened};
+use crate::compare::shown::columns;
+use crate::compare::shown::cut_off;
+use crate::compare::shown::padded;
+use crate::compare::shown::shortened;
 use crate::session::change::{Change, Sort};
 use crate::tree::state::What;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::sheet::Sheet;
-use crate::diff::entries::Taken;
-use crate::diff::picked::Picked;
+use crate::compare::entries::Taken;
+use crate::compare::picked::Picked;
 use crate::session::change::Change;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;

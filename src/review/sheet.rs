@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::blocks::between::Blocks;
-use crate::blocks::block::Block;
-use crate::blocks::lines;
-use crate::blocks::words::{Marks, words};
-use crate::diff::entries::Text;
-use crate::diff::span::pieces;
-use crate::diff::view::View;
-use crate::diff::visible;
+use crate::compare::blocks::between::Blocks;
+use crate::compare::blocks::block::Block;
+use crate::compare::blocks::lines;
+use crate::compare::blocks::words::Marks;
+use crate::compare::blocks::words::words;
+use crate::compare::entries::Text;
+use crate::compare::span::pieces;
+use crate::compare::view::View;
+use crate::compare::visible;
 use crate::fs::path::Shown;
 use crate::tree::hash::Hash;
 

@@ -13,8 +13,8 @@ use super::facts::{Act, Contents, Deed, Ended, Look, May, Place, Planned, Progra
 use super::screen::{Counted, Screen};
 use super::sheet::{Kind, Line, Sheet};
 use super::theme::Theme;
-use crate::diff::entries::Taken;
-use crate::diff::picked::{Pick, Picked};
+use crate::compare::entries::Taken;
+use crate::compare::picked::{Pick, Picked};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Marks};

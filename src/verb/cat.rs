@@ -5,7 +5,7 @@ use std::fs::File;
 use super::chosen::TypedPath;
 use super::desk::Desk;
 use super::error::{self, not_in_session};
-use crate::diff::sources::{Content, Sources};
+use crate::compare::sources::{Content, Sources};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;

@@ -17,7 +17,7 @@ use super::desk::Desk;
 use super::error::{content_gone, step_0};
 use super::said::Said;
 use super::steps;
-use crate::diff::steps::{Differences, States};
+use crate::compare::steps::{Differences, States};
 use crate::error::Error;
 use crate::session::opened::Session;
 use crate::session::store::Store;

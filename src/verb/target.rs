@@ -5,7 +5,7 @@ use super::desk::Desk;
 use super::error;
 use super::parts::picks;
 use super::want::Want;
-use crate::diff::picked::Picked;
+use crate::compare::picked::Picked;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::error::Error;

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Which rooms a room may use beside itself, `config`, `error` and `remedy`.
+/// The rooms, and what each may use beside itself, `config`, `error` and `remedy`. A folder that has a row of its own is a room.
 const MAY_USE: &[(&str, &str)] = &[
     ("fs", ""),
-    ("blocks", ""),
     ("tree", "fs"),
     ("session", "tree fs"),
     ("checkpoint", "session tree fs"),
@@ -17,18 +16,19 @@ const MAY_USE: &[(&str, &str)] = &[
     ("rollback", "engine checkpoint session tree fs"),
     ("moving", "engine checkpoint session tree fs"),
     ("snapshot", "engine checkpoint session tree fs"),
-    ("agent", "snapshot diff checkpoint session tree blocks fs"),
+    ("compare/blocks", ""),
+    ("compare", "compare/blocks checkpoint session tree fs"),
+    ("agent", "snapshot compare compare/blocks checkpoint session tree fs"),
     ("remote", "session"),
     ("mcp", ""),
-    ("diff", "checkpoint session tree blocks fs"),
-    ("review", "diff session tree blocks fs"),
-    ("verb", "agent snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
-    ("face", "verb agent remote snapshot diff capture engine checkpoint session tree blocks fs"),
+    ("review", "compare compare/blocks session tree fs"),
+    ("verb", "agent snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
+    ("face", "verb agent remote snapshot compare compare/blocks capture engine checkpoint session tree fs"),
     (
         "cli",
-        "face verb review agent remote mcp diff snapshot moving capture rollback commit engine checkpoint session tree blocks fs",
+        "face verb review agent remote mcp compare compare/blocks snapshot moving capture rollback commit engine checkpoint session tree fs",
     ),
-    ("api", "snapshot diff capture rollback commit engine checkpoint session tree blocks fs"),
+    ("api", "snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
     ("config", ""),
     ("error", ""),
     ("remedy", ""),
@@ -64,7 +64,9 @@ const EXCUSED: &[(&str, &str)] = &[
 
 struct Source {
     file: String,
-    room: String,
+    /// Its path as a module: `engine`, `plan`.
+    module: Vec<String>,
+    room: &'static str,
     text: String,
 }
 
@@ -90,11 +92,21 @@ fn sources() -> Vec<Source> {
 
 fn source(top: &Path, path: &PathBuf) -> Source {
     let below = path.strip_prefix(top).expect("a path below the package").to_str().expect("an ASCII name");
-    let room = below.trim_start_matches("src/").split(['/', '.']).next().unwrap_or_default().to_owned();
     let text = std::fs::read_to_string(path).expect("a readable source");
     let code = without_tests(&text);
     let lines: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
-    Source { file: below.to_owned(), room, text: lines.join("\n") }
+    let module = below.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let module: Vec<String> = module.split('/').filter(|part| !["lib", "main"].contains(part)).map(str::to_owned).collect();
+    let room = if module.is_empty() { "" } else { room_of(&module).unwrap_or_else(|| panic!("{below} is in no room")) };
+    Source { file: below.to_owned(), module, room, text: lines.join("\n") }
+}
+
+/// The innermost room that has this path.
+fn room_of(path: &[String]) -> Option<&'static str> {
+    (1..=path.len()).rev().find_map(|n| {
+        let name = path[..n].join("/");
+        MAY_USE.iter().map(|(room, _)| *room).find(|room| *room == name)
+    })
 }
 
 /// Up to the module of tests, whatever is said of it between.
@@ -111,27 +123,69 @@ fn first_word(text: &str) -> &str {
 }
 
 fn may_use(room: &str) -> Vec<&'static str> {
-    let known = MAY_USE.iter().find(|(name, _)| *name == room);
-    known.unwrap_or_else(|| panic!("{room} is no room that this test knows")).1.split_whitespace().collect()
+    MAY_USE.iter().find(|(name, _)| *name == room).into_iter().flat_map(|(_, used)| used.split_whitespace()).collect()
+}
+
+/// Every path of this crate that a file names, from the top: `crate::`, `super::` and lists are resolved, each with its line.
+fn paths(source: &Source) -> Vec<(usize, Vec<String>)> {
+    let mut found = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (at, _) in source.text.match_indices(start) {
+            let before = source.text[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                continue;
+            }
+            let n = source.text[..at].matches('\n').count() + 1;
+            found.extend(tree(&source.text[at..]).into_iter().map(|path| (n, from_the_top(&path, &source.module))));
+        }
+    }
+    found
+}
+
+/// The paths that a text begins with: one, or all of a list in braces.
+fn tree(text: &str) -> Vec<String> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').unwrap_or(text.len());
+    let head = &text[..end];
+    let Some(list) = text[end..].strip_prefix('{').filter(|_| head.ends_with("::")) else {
+        return vec![head.trim_end_matches(':').to_owned()];
+    };
+    let (mut depth, mut begin, mut paths) = (0, 0, Vec::new());
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                paths.extend(
+                    tree(list[begin..at].trim_start()).iter().filter(|path| !path.is_empty()).map(|path| format!("{head}{path}")),
+                );
+                begin = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    paths
+}
+
+fn from_the_top(path: &str, module: &[String]) -> Vec<String> {
+    let above = path.split("::").take_while(|part| *part == "super").count();
+    let base = if above == 0 { &[] } else { &module[..module.len().saturating_sub(above)] };
+    let rest = path.split("::").skip(above.max(1)).filter(|part| *part != "self");
+    base.iter().map(String::as_str).chain(rest).map(str::to_owned).collect()
 }
 
 #[test]
 fn rooms_look_down_only() {
     let mut broken = Vec::new();
-    for source in sources().iter().filter(|source| !["lib", "main"].contains(&&*source.room)) {
-        for (n, line) in source.text.lines().enumerate() {
-            for to in line.split("crate::").skip(1).map(first_word) {
-                let room = &*source.room;
-                if to.is_empty() {
-                    broken.push(format!("{}:{}: names more than one room, or all, in one `use`", source.file, n + 1));
-                } else if to != room && !LEAVES.contains(&to) && !may_use(room).contains(&to) {
-                    broken.push(format!("{}:{}: {room} uses `{to}`", source.file, n + 1));
-                }
-            }
-            // `super::super::…` would leave a room unseen by the line above.
-            let depth = source.file.matches('/').count() - 1;
-            if line.contains("super::super") && depth < 2 || line.contains("pub use crate::") {
-                broken.push(format!("{}:{}: reaches out of its room: {}", source.file, n + 1, line.trim()));
+    for source in sources().iter().filter(|source| !source.module.is_empty()) {
+        for (n, path) in paths(source) {
+            let to = room_of(&path).unwrap_or_default();
+            if to.is_empty() {
+                broken.push(format!("{}:{n}: names no room, or all of them: {}", source.file, path.join("::")));
+            } else if to != source.room && !LEAVES.contains(&to) && !may_use(source.room).contains(&to) {
+                broken.push(format!("{}:{n}: {} uses `{to}`", source.file, source.room));
             }
         }
     }
@@ -147,44 +201,17 @@ fn no_two_rooms_use_each_other() {
     }
 }
 
-/// A file of a room as other files of it name it: by directories, without `mod.rs`.
-fn module(file: &str) -> String {
-    file.trim_end_matches(".rs").trim_end_matches("/mod").to_owned()
-}
-
-/// The files of its room that a file uses, by `super::` or by the room's own name.
-fn used_by(source: &Source, known: &BTreeMap<String, &str>) -> BTreeSet<String> {
-    let own = module(&source.file);
-    let named = format!("crate::{}::", source.room);
-    // A directory's own file names those in it.
+/// The files that a file uses: by a path, or because it declares them.
+fn used_by(source: &Source, known: &BTreeMap<String, &Source>) -> BTreeSet<String> {
+    let own = source.module.join("/");
     let below = source.text.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
     let mut found: BTreeSet<String> = below.map(|name| format!("{own}/{name}")).collect();
-    let mut rest = &*source.text;
-    while let Some(at) = ["super::", &*named].iter().filter_map(|start| rest.find(start)).min() {
-        rest = &rest[at..];
-        let above = match rest.strip_prefix(&*named) {
-            Some(more) => {
-                rest = more;
-                format!("src/{}", source.room)
-            }
-            None => {
-                let mut above = &*own;
-                while let Some(more) = rest.strip_prefix("super::") {
-                    rest = more;
-                    above = above.rsplit_once('/').map_or("src", |(above, _)| above);
-                }
-                above.to_owned()
-            }
-        };
-        // Each with its path, and then again without.
-        for path in imported(rest).step_by(2).filter(|path| !path.is_empty()) {
-            let parts: Vec<&str> = path.split("::").collect();
-            let longest = (1..=parts.len()).rev().map(|n| format!("{above}/{}", parts[..n].join("/")));
-            let named = longest.into_iter().find(|name| known.contains_key(name));
-            // What a directory's own file gives by its own name.
-            let given = || known.get(&above).filter(|text| gives(text, parts[0])).map(|_| above.clone());
-            found.extend(named.or_else(given).filter(|name| *name != own));
-        }
+    for (_, path) in paths(source) {
+        let Some(n) = (1..=path.len()).rev().find(|n| known.contains_key(&path[..*n].join("/"))) else { continue };
+        let name = path[..n].join("/");
+        // A module within a file names that file by `super`, too.
+        let is_there = path.get(n).is_some_and(|item| gives(&known[&name].text, item)) || !own.starts_with(&format!("{name}/"));
+        found.extend(Some(name).filter(|name| is_there && *name != own));
     }
     found
 }
@@ -203,20 +230,15 @@ fn gives(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn no_file_of_these_rooms_is_used_by_one_that_it_uses() {
+fn no_file_is_used_by_one_that_it_uses() {
     let sources = sources();
-    assert!(used_in(&sources, "cli")["src/cli/remote"].contains("src/cli/remote/far"));
-    let rooms =
-        "agent api blocks cli capture checkpoint config diff engine face fs mcp moving remote review session snapshot tree verb";
-    let circles: Vec<String> = rooms.split(' ').flat_map(|room| circles(&used_in(&sources, room))).collect();
+    let files = || sources.iter().filter(|source| !source.module.is_empty());
+    let known: BTreeMap<String, &Source> = files().map(|source| (source.module.join("/"), source)).collect();
+    let uses: BTreeMap<String, BTreeSet<String>> =
+        known.iter().map(|(name, source)| (name.clone(), used_by(source, &known))).collect();
+    assert!(uses["face/out"].contains("face/figures"), "no use is found");
+    let circles = circles(&uses);
     assert!(circles.is_empty(), "{}", circles.join("\n"));
-}
-
-/// The files of a room, each with those of the room that it uses.
-fn used_in(sources: &[Source], room: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let files = || sources.iter().filter(|source| source.room == room);
-    let known: BTreeMap<String, &str> = files().map(|source| (module(&source.file), &*source.text)).collect();
-    files().map(|source| (module(&source.file), used_by(source, &known))).collect()
 }
 
 fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {

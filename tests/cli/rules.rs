@@ -372,7 +372,7 @@ const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/review/sheet.rs", "conflict", "remarks of a difference"),
-    ("src/diff/html/file.rs", "mode ", "remarks of a difference"),
+    ("src/compare/html/file.rs", "mode ", "remarks of a difference"),
     ("src/cli/snapshot_restore.rs", "it cannot be", "what a comparison left"),
 ];
 

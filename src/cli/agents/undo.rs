@@ -13,7 +13,7 @@ use crate::agent::turns::Turns;
 use crate::agent::undo::{Asked, Chosen, Reach, Undo, undo as compare};
 use crate::cli::snapshot::inner;
 use crate::cli::snapshot_restore::{Putting, Row, and_of, left, put_back_what_can, rows, would_what_can};
-use crate::diff::shown::cut_off;
+use crate::compare::shown::cut_off;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::{TurnUndo, turn_and_paths};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::child::{self, Child, Started, Stream, Wanted, failed, named, not_started};
 use super::look;
 use crate::capture::run::inside::inside;
-use crate::diff::visible;
+use crate::compare::visible;
 use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::page;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::child::{Child, Lines, Ran, Started, Wanted, failed, named, not_started};
-use crate::diff::visible;
+use crate::compare::visible;
 use crate::mcp::carrier::{Asked, Outcome, Told};
 use crate::mcp::page;
 use crate::mcp::tools::Name;

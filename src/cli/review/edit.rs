@@ -9,7 +9,7 @@ use super::acts::Acts;
 use crate::capture::layers::choice::choose;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::layers::choice_terms::Choice;
-use crate::diff::sources::{Content, OnTree, Sources};
+use crate::compare::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error, shell_word};
 use crate::face::call::Call;
 use crate::face::text::parts::edit::edit;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::session::{OfStates, opened};
 use super::words::{look as look_by, said};
-use crate::diff::steps::States;
+use crate::compare::steps::States;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::review::facts::{Look, May, Open, Seen};

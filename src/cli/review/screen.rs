@@ -6,7 +6,7 @@ use super::acts::{Acts, CarryOut};
 use super::words::said;
 use super::{lists, pair, session, snapshot};
 use crate::cli::agents;
-use crate::diff::entries::Taken;
+use crate::compare::entries::Taken;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{discard, said, waiting};
 use crate::capture::layers::rejoin::Rest;
 use crate::checkpoint::limits::Large;
-use crate::diff::shown::cut;
+use crate::compare::shown::cut;
 use crate::engine::job::Verb;
 use crate::engine::report::{Left, Report, Row};
 use crate::error::{Error, Kind, command};

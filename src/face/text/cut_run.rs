@@ -2,7 +2,7 @@
 
 use super::list::shown;
 use crate::capture::run::hold::start_of;
-use crate::diff::shown::cut_off;
+use crate::compare::shown::cut_off;
 use crate::face::figures;
 use crate::session::id::Id;
 use crate::session::running::{self, Record};

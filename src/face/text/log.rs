@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::list::shown;
 use super::touched::{again, filter, touched};
-use crate::diff::shown::cut;
+use crate::compare::shown::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;

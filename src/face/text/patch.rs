@@ -2,10 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::diff::patch::{self, Form};
-use crate::diff::span::{Part, Span};
-use crate::diff::view::View;
-use crate::diff::visible;
+use crate::compare::patch;
+use crate::compare::patch::Form;
+use crate::compare::span::{Part, Span};
+use crate::compare::view::View;
+use crate::compare::visible;
 use crate::face::out::Out;
 
 pub fn print(out: &Out, view: &View, form: Form) {

@@ -1,6 +1,6 @@
 //! Words for what was recovered.
 
-use crate::diff::shown::cut;
+use crate::compare::shown::cut;
 use crate::engine::job::Verb;
 use crate::engine::ready::way_on;
 use crate::engine::recover::finish::how_to_go_on;

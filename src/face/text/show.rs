@@ -3,8 +3,10 @@
 use super::list::shown;
 use super::steps::words;
 use super::{acts, coverage, said};
-use crate::diff::renames::Renames;
-use crate::diff::shown::{cut, cut_off, shortened};
+use crate::compare::renames::Renames;
+use crate::compare::shown::cut;
+use crate::compare::shown::cut_off;
+use crate::compare::shown::shortened;
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::ended::Ended;

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::graph::{self, Row as Line};
 use super::list::who;
-use crate::diff::shown::{cut, cut_off};
+use crate::compare::shown::cut;
+use crate::compare::shown::cut_off;
 use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};

@@ -1,7 +1,8 @@
 //! `log PATH…`: what changed paths, a line each, with the command that takes it back.
 
 use super::list::{say_damaged, shown, who};
-use crate::diff::shown::{columns, cut};
+use crate::compare::shown::columns;
+use crate::compare::shown::cut;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;

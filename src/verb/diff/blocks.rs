@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::compared::is_listed;
-use crate::blocks::block::Block;
-use crate::diff::entries::{CHANGED, Entries};
-use crate::diff::sources::Sources;
+use crate::compare::blocks::block::Block;
+use crate::compare::entries::{CHANGED, Entries};
+use crate::compare::sources::Sources;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};

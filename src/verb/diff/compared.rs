@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::diff::renames::Renames;
-use crate::diff::sources::{Content, End, Sources};
-use crate::diff::steps::{Differences, Place, States};
-use crate::diff::view::View;
+use crate::compare::renames::Renames;
+use crate::compare::sources::{Content, End, Sources};
+use crate::compare::steps::{Differences, Place, States};
+use crate::compare::view::View;
 use crate::error::Error;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;

@@ -4,9 +4,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::compared::{Compared, Contents};
-use crate::diff::patch::{Form, counts};
-use crate::diff::renames::Renames;
-use crate::diff::view::View;
+use crate::compare::patch::Form;
+use crate::compare::patch::counts;
+use crate::compare::renames::Renames;
+use crate::compare::view::View;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};

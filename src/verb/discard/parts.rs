@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::whole::{self, End, Sessions};
-use crate::blocks::choice::Choice as Blocks;
 use crate::capture::layers::choice::choose;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::layers::choice_terms::Choice;
-use crate::diff::entries::{Entries, Taken};
-use crate::diff::sources::Sources;
+use crate::compare::blocks::choice::Choice as Blocks;
+use crate::compare::entries::{Entries, Taken};
+use crate::compare::sources::Sources;
 use crate::engine::plan::choose;
 use crate::engine::plan::choose::Rules;
 use crate::error::Error;

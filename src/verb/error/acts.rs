@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::compare::entries::CHANGED;
+use crate::compare::shown::cut_off;
 use crate::config::grouped;
-use crate::diff::entries::CHANGED;
-use crate::diff::shown::cut_off;
 use crate::engine::job::Verb;
 use crate::engine::plan::conflict;
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};

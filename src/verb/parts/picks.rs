@@ -1,9 +1,9 @@
 //! Picks of a person on a screen, as verbs take them: in place of the paths and blocks that a call names.
 
 use super::select::Selection;
-use crate::diff::entries::Taken;
-use crate::diff::picked::Picked;
-use crate::diff::sources::Sources;
+use crate::compare::entries::Taken;
+use crate::compare::picked::Picked;
+use crate::compare::sources::Sources;
 use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};

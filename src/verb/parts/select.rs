@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::blocks::choice::Choice;
-use crate::blocks::numbers;
-use crate::diff::entries::{Entries, Taken};
-use crate::diff::sources::Sources;
+use crate::compare::blocks::choice::Choice;
+use crate::compare::blocks::numbers;
+use crate::compare::entries::{Entries, Taken};
+use crate::compare::sources::Sources;
 use crate::engine::plan::choose;
 use crate::engine::plan::choose::Rules;
 use crate::error::Error;

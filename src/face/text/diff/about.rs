@@ -1,8 +1,8 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
 use super::html::Of;
-use crate::diff::html::file::Common;
-use crate::diff::html::page::About;
+use crate::compare::html::file::Common;
+use crate::compare::html::page::About;
 use crate::error::Error;
 use crate::error::command;
 use crate::face::call::Call;

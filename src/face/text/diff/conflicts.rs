@@ -4,7 +4,7 @@
 use super::about;
 use super::showing::{self, Showing};
 use super::shown::{again, names};
-use crate::diff::clash::NOW;
+use crate::compare::clash::NOW;
 use crate::engine::job::Verb;
 use crate::error::Error;
 use crate::face::call::Call;

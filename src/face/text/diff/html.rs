@@ -6,10 +6,12 @@
 use std::io::BufRead;
 
 use super::spool::Spool;
-use crate::diff::html::file::{self, Common, Entry};
-use crate::diff::html::page::{self, About};
-use crate::diff::patch::Form;
-use crate::diff::view::View;
+use crate::compare::html::file;
+use crate::compare::html::file::{Common, Entry};
+use crate::compare::html::page;
+use crate::compare::html::page::About;
+use crate::compare::patch::Form;
+use crate::compare::view::View;
 use crate::error::{At, Error, command};
 use crate::face::call::Call;
 

@@ -2,9 +2,13 @@
 
 use anstyle::AnsiColor;
 
-use crate::diff::patch::{Form, counts};
-use crate::diff::shown::{columns, cut, padded, shortened};
-use crate::diff::view::View;
+use crate::compare::patch::Form;
+use crate::compare::patch::counts;
+use crate::compare::shown::columns;
+use crate::compare::shown::cut;
+use crate::compare::shown::padded;
+use crate::compare::shown::shortened;
+use crate::compare::view::View;
 use crate::face::call::Call;
 use crate::face::figures;
 

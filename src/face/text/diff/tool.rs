@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use crate::diff::view::{Half, View};
+use crate::compare::view::{Half, View};
 use crate::error::{At, Error, IoError, command};
 use crate::face::call::Call;
 use crate::face::figures;

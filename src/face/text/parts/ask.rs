@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{block, edit};
-use crate::blocks::between::Blocks;
-use crate::blocks::block::Block;
-use crate::blocks::choice::{Choice, Part};
-use crate::diff::entries::{CHANGED, Entries, Taken, Text};
-use crate::diff::sources::Sources;
+use crate::compare::blocks::between::Blocks;
+use crate::compare::blocks::block::Block;
+use crate::compare::blocks::choice::{Choice, Part};
+use crate::compare::entries::{CHANGED, Entries, Taken, Text};
+use crate::compare::sources::Sources;
 use crate::error::Error;
 use crate::face::out::Out;
 use crate::fs::Fs;

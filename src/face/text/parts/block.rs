@@ -2,10 +2,10 @@
 
 use anstyle::Style;
 
-use crate::blocks::between::Blocks;
-use crate::blocks::block::Block;
-use crate::diff::entries::Text;
-use crate::diff::span::Part;
+use crate::compare::blocks::between::Blocks;
+use crate::compare::blocks::block::Block;
+use crate::compare::entries::Text;
+use crate::compare::span::Part;
 use crate::face::out::Out;
 use crate::face::text::patch;
 use crate::session::change::{Change, Sort};

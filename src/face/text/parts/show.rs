@@ -1,7 +1,7 @@
 //! `diff --blocks`: what can be taken of each change by itself, headed by the word that takes it.
 
 use super::block;
-use crate::diff::entries::{CHANGED, Entries};
+use crate::compare::entries::{CHANGED, Entries};
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::session::change::Change;

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
+use super::blocks::between::Blocks;
+use super::blocks::choice::Choice;
 use super::sources::{Content, OnTree, Sources};
-use super::view::{TEXT_LIMIT, meta_changes};
-use crate::blocks::between::Blocks;
-use crate::blocks::choice::Choice;
+use super::view::TEXT_LIMIT;
+use super::view::meta_changes;
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};

@@ -91,7 +91,7 @@ fn marks(lines: &[&[u8]], changed: &[Range<usize>]) -> Vec<Vec<Range<usize>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::blocks::words::*;
 
     /// The lines with what is marked in brackets.
     fn shown(lines: &[&[u8]], marks: &[Vec<Range<usize>>]) -> String {

@@ -44,7 +44,7 @@ fn one(digits: &str, count: usize) -> Result<usize, WrongNumbers> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::blocks::numbers::*;
 
     #[test]
     fn numbers_and_ranges_up_to_the_count_are_read_and_anything_else_is_named() {

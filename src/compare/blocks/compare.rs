@@ -9,7 +9,7 @@ use super::slide;
 
 /// The places in which two lists differ, by Myers' algorithm with the bounds of git's (`similar`): nearly linear in time and memory, not
 /// always the fewest changes. After `end` the rest counts as changed.
-pub(super) fn compare(old: &[&[u8]], new: &[&[u8]], end: Option<Instant>) -> Vec<Block> {
+pub fn compare(old: &[&[u8]], new: &[&[u8]], end: Option<Instant>) -> Vec<Block> {
     let same = |op: &DiffOp| matches!(op, DiffOp::Equal { .. });
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, end);
     let runs = ops.chunk_by(|a, b| !same(a) && !same(b)).filter(|run| !same(&run[0]));

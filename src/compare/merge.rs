@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
+use super::blocks::merge::Merged;
+use super::blocks::merge::merge;
 use super::sources::{Content, OnTree, Sources};
 use super::view::TEXT_LIMIT;
-use crate::blocks::merge::{Merged, merge};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change};
@@ -172,9 +173,9 @@ fn meta_of(base: &Meta, mine: &Meta, theirs: &Meta) -> Option<Meta> {
 }
 
 /// Names the lines where both sides changed something, in the content on the tree: at most a few of them.
-fn met(places: &[crate::blocks::merge::Conflict]) -> String {
+fn met(places: &[super::blocks::merge::Conflict]) -> String {
     const NAMED: usize = 3;
-    let lines = |place: &crate::blocks::merge::Conflict| match place.ours.len() {
+    let lines = |place: &super::blocks::merge::Conflict| match place.ours.len() {
         0 => format!("before line {}", place.ours.start + 1),
         1 => format!("line {}", place.ours.start + 1),
         n => format!("lines {} to {}", place.ours.start + 1, place.ours.start + n),

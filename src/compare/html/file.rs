@@ -1,10 +1,12 @@
 //! A change as a part of a page: its head, its remarks, and its lines or first bytes. What stands of it above is kept: [`Entry`].
 
-use super::super::patch::{self, Form};
-use super::super::view::{Half, View};
-use super::rows::{self, Counts, Words};
+use super::rows;
+use super::rows::{Counts, Words};
 use super::{escape, first_bytes};
-use crate::blocks::lines;
+use crate::compare::blocks::lines;
+use crate::compare::patch;
+use crate::compare::patch::Form;
+use crate::compare::view::{Half, View};
 use crate::config;
 use crate::error::shell_word;
 use crate::fs::path::AbsPath;

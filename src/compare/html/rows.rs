@@ -4,13 +4,15 @@
 
 use std::ops::Range;
 
-use super::super::patch::{self, Form, Hunk};
-use super::super::span::pieces;
 use super::escape;
-use super::room::{self, Room};
-use crate::blocks::between::Blocks;
-use crate::blocks::block::Block;
-use crate::blocks::words::Marks;
+use super::room;
+use super::room::Room;
+use crate::compare::blocks::between::Blocks;
+use crate::compare::blocks::block::Block;
+use crate::compare::blocks::words::Marks;
+use crate::compare::patch;
+use crate::compare::patch::{Form, Hunk};
+use crate::compare::span::pieces;
 
 /// The sums of a table.
 #[derive(Default)]

@@ -133,7 +133,7 @@ pub fn cut_off(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::shown::*;
 
     fn path(text: &str) -> AbsPath {
         AbsPath::parse(text).unwrap()

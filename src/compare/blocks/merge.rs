@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::between::{Blocks, Whole, end_of};
+use super::between::end_of;
+use super::between::{Blocks, Whole};
 use super::block::Block;
 
 /// A merge's end.
@@ -89,7 +90,7 @@ fn became(base: &Range<usize>, blocks: &[Block]) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::blocks::merge::*;
 
     #[test]
     fn changes_that_touch_are_a_conflict_with_the_lines_of_each_side() {

@@ -2,6 +2,7 @@
 //!
 //! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
+pub mod blocks;
 pub mod clash;
 pub mod entries;
 pub mod html;

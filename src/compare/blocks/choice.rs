@@ -84,7 +84,7 @@ fn joined(lines: &[&[u8]]) -> Vec<u8> {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
+    use crate::compare::blocks::choice::*;
 
     #[test]
     fn what_is_not_chosen_stays_and_a_line_that_is_the_last_no_more_gets_an_end() {

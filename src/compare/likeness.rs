@@ -60,7 +60,7 @@ fn both(mut a: &[(u64, u64)], mut b: &[(u64, u64)]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::likeness::*;
 
     fn likeness(a: &str, b: &str) -> u8 {
         let contents = |text: &str| {

@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::blocks::between::Blocks;
+use super::blocks::block::Block;
+use super::blocks::lines;
+use super::blocks::words::Marks;
+use super::blocks::words::words;
 use super::inline;
-use super::span::{Part, Span, Take, pieces};
+use super::span::pieces;
+use super::span::{Part, Span, Take};
 use super::view::{Half, View};
-use crate::blocks::between::Blocks;
-use crate::blocks::block::Block;
-use crate::blocks::lines;
-use crate::blocks::words::{Marks, words};
 use crate::fs::path::{AbsPath, Shown};
 
 #[derive(Debug, Clone, Copy)]
@@ -112,12 +114,12 @@ fn write_one(take: &mut Take<'_>, view: &View, form: Form, old: &Half, new: &Hal
 }
 
 /// True if two contents are the same, in this form.
-pub(super) fn are_same(form: Form, old: &Half, new: &Half) -> bool {
+pub fn are_same(form: Form, old: &Half, new: &Half) -> bool {
     old.bytes() == new.bytes() || form.ignore_space && differ_in_space(old, new)
 }
 
 /// The blocks between two contents, in this form.
-pub(super) fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
+pub fn blocks<'c>(form: Form, was: &'c [u8], is: &'c [u8]) -> Blocks<'c> {
     match form.ignore_space {
         true => Blocks::roughly_by(was, is, PATIENCE, without_space),
         false => Blocks::roughly(was, is, PATIENCE),
@@ -132,7 +134,7 @@ fn hunks(take: &mut Take<'_>, form: Form, was: &[u8], is: &[u8]) {
 }
 
 /// Blocks that share their context.
-pub(super) struct Hunk<'b> {
+pub struct Hunk<'b> {
     pub near: &'b [Block],
     /// The lines of the old content, the context included.
     pub old: Range<usize>,
@@ -140,7 +142,7 @@ pub(super) struct Hunk<'b> {
 }
 
 /// The hunks between two contents, with so many lines around them.
-pub(super) fn hunks_of<'b>(blocks: &'b Blocks<'_>, context: usize) -> impl Iterator<Item = Hunk<'b>> {
+pub fn hunks_of<'b>(blocks: &'b Blocks<'_>, context: usize) -> impl Iterator<Item = Hunk<'b>> {
     let near = blocks.list().chunk_by(move |a, b| b.old.start - a.old.end <= 2 * context);
     near.filter_map(move |near| {
         let (first, last) = (near.first()?, near.last()?);
@@ -209,7 +211,7 @@ fn write_changed(take: &mut Take<'_>, form: Form, old: &[&[u8]], new: &[&[u8]]) 
 }
 
 /// The words in which lines differ from those that replace them, if that tells more than the lines alone.
-pub(super) fn marks_of(old: &[&[u8]], new: &[&[u8]]) -> Option<Marks> {
+pub fn marks_of(old: &[&[u8]], new: &[&[u8]]) -> Option<Marks> {
     if old.is_empty() || new.is_empty() { None } else { words(old, new).filter(|marks| tell(marks, old, new)) }
 }
 

@@ -1,7 +1,8 @@
 //! The head of a page, above its files: what it is of, what has to be minded, the sums, and the contents.
 
 use super::escape::escaped;
-use super::file::{Entry, signed};
+use super::file::Entry;
+use super::file::signed;
 use crate::config;
 use crate::session::change::Sort;
 

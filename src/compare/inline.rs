@@ -1,7 +1,8 @@
 //! Both sides of a difference in one text, as `git diff --word-diff` has them: `[-old-]{+new+}`.
 
-use super::span::{Part, Span, Take, pieces};
-use crate::blocks::words::Marks;
+use super::blocks::words::Marks;
+use super::span::pieces;
+use super::span::{Part, Span, Take};
 
 pub fn write_same(take: &mut Take<'_>, lines: &[&[u8]]) {
     Inline::new(take).put(Part::Both, &lines.concat());
@@ -79,8 +80,8 @@ impl Drop for Inline<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::blocks::words::words;
+    use crate::compare::blocks::words::words;
+    use crate::compare::inline::*;
 
     fn inline(old: &str, new: &str) -> String {
         let mut lines = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! The signs are those of a terminal (`^[`, `<9B>`, `<U+202E>`), in an element of their own, so that no file can write them itself.
 
-use crate::diff::visible::sign;
+use crate::compare::visible::sign;
 use crate::fs::path::is_unfit;
 
 /// Adds a line of content, without its end. Tabs stay.
@@ -78,7 +78,7 @@ fn is_odd(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::html::escape::*;
 
     #[test]
     fn nothing_is_markup_and_nothing_is_unseen() {

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
+use super::blocks::lines;
 use super::sources::{Content, OnTree, Sources};
-use crate::blocks::lines;
 use crate::config;
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
@@ -429,7 +429,7 @@ fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
 }
 
 /// The differences in mode, owner and xattrs, in words.
-pub(super) fn meta_changes(before: &State, after: &State) -> Vec<String> {
+pub fn meta_changes(before: &State, after: &State) -> Vec<String> {
     mode_change(before, after).into_iter().chain(other_meta(before, after)).collect()
 }
 

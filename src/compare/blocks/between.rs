@@ -30,7 +30,7 @@ impl<'c> Blocks<'c> {
     }
 
     /// As [`between`](Self::between), up to a moment, so that several comparisons share one limit.
-    pub(super) fn before(end: Option<Instant>, old: &'c [u8], new: &'c [u8]) -> Result<Self, Whole> {
+    pub fn before(end: Option<Instant>, old: &'c [u8], new: &'c [u8]) -> Result<Self, Whole> {
         if lines::is_binary(old) || lines::is_binary(new) {
             return Err(Whole::Binary);
         }
@@ -87,6 +87,6 @@ impl<'c> Blocks<'c> {
 }
 
 /// The moment at which a limit ends; `None` for one that is longer than a clock can tell.
-pub(super) fn end_of(limit: Duration) -> Option<Instant> {
+pub fn end_of(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }

@@ -47,7 +47,7 @@ pub fn shown(line: &[u8]) -> (&[u8], usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::html::room::*;
 
     #[test]
     fn a_long_line_is_cut_between_two_characters() {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::block::Block;
 
 /// Moves the blocks of two lists to their places.
-pub(super) fn settled(found: Vec<Block>, old: &[&[u8]], new: &[&[u8]]) -> Vec<Block> {
+pub fn settled(found: Vec<Block>, old: &[&[u8]], new: &[&[u8]]) -> Vec<Block> {
     let mut settled: Vec<Block> = Vec::with_capacity(found.len());
     let mut coming = found.into_iter().peekable();
     while let Some(mut block) = coming.next() {
@@ -74,7 +74,7 @@ fn joined(above: Block, below: Block) -> Block {
 mod tests {
     use std::time::Duration;
 
-    use crate::blocks::between::Blocks;
+    use crate::compare::blocks::between::Blocks;
 
     /// The blocks as a person reads them: the lines that went, and those that came.
     fn shown(old: &str, new: &str) -> Vec<String> {

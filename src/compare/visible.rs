@@ -60,7 +60,7 @@ pub fn sign(c: char) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::compare::visible::*;
 
     #[test]
     fn what_a_terminal_would_obey_is_shown_and_text_stays() {
