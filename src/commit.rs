@@ -19,9 +19,9 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::act::Part;
-use crate::session::before;
 use crate::session::change::{Change, DirectoryTime};
 use crate::session::error::not_now;
+use crate::session::merge_base;
 use crate::session::opened::Session;
 use crate::session::run::Run;
 use crate::session::sides::Side;
@@ -74,16 +74,16 @@ pub fn keep_committed(fs: &Fs, session: &Session) -> Result<(), Error> {
         if side.is_in() && is_file(change.before.object.as_ref()) && is_file(change.after.as_ref()) && !change.in_place() {
             files.push(change);
         }
-        if files.len() > before::COMMITTED {
+        if files.len() > merge_base::COMMITTED {
             return Ok(());
         }
     }
-    let (root, mut room) = (Dir::open("/".as_ref())?, before::ALL);
+    let (root, mut room) = (Dir::open("/".as_ref())?, merge_base::ALL);
     for change in &files {
         let Some((state, hash)) = change.after.as_ref().and_then(|after| Some((after, after.hash()?))) else { continue };
-        if state.size() <= before::EACH.min(room)
-            && let Some(file) = before::on_tree(&root, &change.path)
-            && before::keep(fs, &session.dir, &file, hash).is_ok()
+        if state.size() <= merge_base::EACH.min(room)
+            && let Some(file) = merge_base::on_tree(&root, &change.path)
+            && merge_base::keep(fs, &session.dir, &file, hash).is_ok()
         {
             room -= state.size();
         }

@@ -14,8 +14,8 @@ use super::uncovered::{Became, Fate, fates};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
+use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
-use crate::snapshot::source::Source;
 use crate::tree::state::State;
 
 /// The turns that are taken back, and the others.

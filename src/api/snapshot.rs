@@ -16,9 +16,9 @@ use crate::session::log;
 use crate::session::opened::Locked;
 use crate::snapshot::compare::{self, Hashes, Terms};
 use crate::snapshot::create::{Asked, create};
+use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{Rules, Vcs};
 use crate::snapshot::series::{Series, Summary};
-use crate::snapshot::source::Source;
 use crate::snapshot::{self, place, restore, whole};
 
 /// A snapshot in a list.

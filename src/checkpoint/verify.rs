@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
 use crate::session::opened::Session;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{State, sort_word};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,22 +72,22 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
     let (dir, name) = session.split(&place)?;
     let at = dir.at(name);
-    let Some(seen) = look::look(at)? else {
+    let Some(seen) = observe::look(at)? else {
         // Anything but a file is made from its record.
         return if state.is_file() { fault("the kept original is missing", false) } else { Ok(None) };
     };
     if seen.state.sort() != state.sort() {
         return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
     }
-    if seen.state.is_dir() && look::is_filled(at, state)? {
+    if seen.state.is_dir() && observe::is_filled(at, state)? {
         return fault("something was put into the kept directory since it was taken, by a process that worked in it", true);
     }
     let Kept::Blob { hash, .. } = original.kept else { return Ok(None) };
-    let (found, _) = look::hash(at)?;
+    let (found, _) = observe::hash(at)?;
     if found == hash {
         return Ok(None);
     }
-    if look::was_written_since(at, &seen.state, state)? {
+    if observe::was_written_since(at, &seen.state, state)? {
         return fault(
             "the kept original was written to since it was taken, by a process that had it open or under another name",
             true,

@@ -29,9 +29,9 @@ use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::error::heal;
 use crate::snapshot::manifest::{Counts, Entry, Merged, OF_AGENT, TURN};
 use crate::snapshot::prune::{self, Conditions, Maker, Which};
+use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{Rules, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
-use crate::snapshot::source::Source;
 use crate::snapshot::{compare, error, place};
 use crate::tree::time;
 

@@ -15,12 +15,13 @@ use crate::session::log;
 use crate::session::opened::Locked;
 use crate::session::running::Held;
 use crate::session::store::Store;
-use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
 use crate::snapshot::manifest;
+use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
-use crate::snapshot::source::Source;
+use crate::snapshot::to_session;
+use crate::snapshot::to_session::Step;
 use crate::verb::begun::filled;
 
 /// A directory, and its snapshot from before the run.
@@ -96,7 +97,7 @@ pub fn collect(call: &Call, store: &Store, watched: &[Watched], run: Ran<'_>) ->
     let session = if count == 0 {
         None
     } else {
-        let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
+        let fill = |session: &mut Locked| to_session::fill(&call.fs, &steps, session);
         let session = filled(call, store, begin(call, store, &run)?, fill)?;
         let (id, header) = (session.id(), &session.header);
         call.note_in_log(store, &log::Entry::new(log::RUN_IN, id, header.generation, "done", count).of_act(header));

@@ -29,9 +29,9 @@ use crate::session::store::Store;
 use crate::snapshot::create::Made;
 use crate::snapshot::manifest;
 use crate::snapshot::place;
+use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{RECANTIGNORE, Rules, Vcs};
 use crate::snapshot::series::Series;
-use crate::snapshot::source::Source;
 
 /// Runs the command, and exits with its status.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Error> {

@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{Object, State};
 
 /// The most bytes that are read to find renames. If it takes more, the two files are listed as they are.
@@ -206,7 +206,7 @@ fn hash(changes: &[Change], i: usize, end: End, open: &mut Open<'_>) -> Result<O
         return Ok(Some(hash));
     }
     match open(i, end)? {
-        Content::File(file) => Ok(Some(look::hash_of(&file).at("read", &change.path)?.0)),
+        Content::File(file) => Ok(Some(observe::hash_of(&file).at("read", &change.path)?.0)),
         Content::Gone(_) => Ok(None),
     }
 }

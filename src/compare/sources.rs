@@ -15,7 +15,7 @@ use crate::session::header::Checkpoint;
 use crate::session::opened::{Session, part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{Likeness, Object, State, What, sort_word};
 
 pub enum Content {
@@ -124,7 +124,7 @@ impl<'s> Sources<'s> {
             Err(error) if is_missing(&error) => return OnTree::Changed,
             Err(error) => return OnTree::Unseen(error.why()),
         };
-        match look::compare(directory.at(change.path.name()), expected, print.as_ref()) {
+        match observe::compare(directory.at(change.path.name()), expected, print.as_ref()) {
             Ok((_, Likeness::Same)) => OnTree::AsRecorded,
             Ok(_) => OnTree::Changed,
             Err(error) => OnTree::Unseen(error.why()),
@@ -230,7 +230,7 @@ impl<'s> Sources<'s> {
     /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.
     pub fn now(&mut self, path: &AbsPath) -> Result<Object, IoError> {
         match self.directory(path) {
-            Ok(directory) => Ok(look::look(directory.at(path.name()))?.map(|seen| seen.state)),
+            Ok(directory) => Ok(observe::look(directory.at(path.name()))?.map(|seen| seen.state)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }

@@ -11,7 +11,7 @@ use crate::error::{At, Error};
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{Likeness, Object};
 
 /// An object in a state of a session, and where its content lies: an end of a change.
@@ -156,7 +156,7 @@ impl<'s> States<'s> {
             return Ok(true);
         }
         let (Content::File(a), Content::File(b)) = (self.content(old)?, self.content(new)?) else { return Ok(false) };
-        let [a, b] = [a, b].map(|file| look::hash_of(&file).at("read", &new.change.path));
+        let [a, b] = [a, b].map(|file| observe::hash_of(&file).at("read", &new.change.path));
         Ok(a?.0 == b?.0)
     }
 

@@ -15,7 +15,7 @@ use crate::session::change::object_name;
 use crate::session::id::Id;
 use crate::session::inherit::set_mode;
 use crate::session::sides::Side;
-use crate::tree::look::Seen;
+use crate::tree::observe::Seen;
 use crate::tree::state::State;
 
 /// One path of an operation.

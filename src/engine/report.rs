@@ -11,7 +11,7 @@ use crate::checkpoint::limits::Large;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Counts, Status};
 use crate::tree::danger::{Danger, danger};
-use crate::tree::look::Seen;
+use crate::tree::observe::Seen;
 use crate::tree::state::sort_word;
 
 /// The outcome for a path: a rollback has words of its own.

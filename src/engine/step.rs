@@ -8,7 +8,7 @@ use super::held::is_place;
 use crate::fs::dir::Time;
 use crate::fs::path::{self, AbsPath};
 use crate::session::id::Id;
-use crate::tree::look::Seen;
+use crate::tree::observe::Seen;
 use crate::tree::state::Identity;
 
 /// The act of a step. A new directory is made in Prepare and placed; one that goes is emptied by its children's steps, then removed as

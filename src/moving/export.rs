@@ -23,7 +23,8 @@ use crate::session::opened::{Locked, Session};
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Identity, Object as Wanted, State, What};
 
 /// The content that is exported.
@@ -183,8 +184,8 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
         return Ok(Err(another()));
     }
     let file = dir.at(path.name()).open_file()?;
-    let (content, stat) = look::read_since(&file, stat_of(&file).at("look at", path)?, index.is_some()).at("read", path)?;
-    let is_it = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
+    let (content, stat) = observe::read_since(&file, stat_of(&file).at("look at", path)?, index.is_some()).at("read", path)?;
+    let is_it = observe::identity(&stat) == print.identity && stat.ctime == print.ctime;
     // git may have rewritten its index since, with the same meaning.
     let same = if is_unchanged { is_it } else { content.index.as_ref() == index };
     let what = What::File { size: stat.size, hash: Some(content.hash), index: content.index.map(Box::new) };
@@ -197,7 +198,7 @@ fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, S
         Err(error) if error.leads_nowhere() => return Ok(None),
         dir => dir?,
     };
-    let seen = look::look(dir.at(path.name()))?;
+    let seen = observe::look(dir.at(path.name()))?;
     Ok(seen.map(|seen| (dir, seen)))
 }
 
@@ -237,7 +238,7 @@ impl Contents<'_> {
         if stat.sort != Sort::File || stat.size != *size {
             return Err(damaged("the held content has another size in the store"));
         }
-        let identity = look::identity(&stat);
+        let identity = observe::identity(&stat);
         if stat.nlink > 1 {
             if let Some(first) = self.firsts.get(&identity) {
                 return sending.object(Object { n: change.n, link: Some(*first), names: None });

@@ -16,18 +16,18 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
-use crate::session::arrive::Arriving;
 use crate::session::by::By;
 use crate::session::change::{Change, Changes, DirectoryTime, object_name};
 use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
+use crate::session::incoming::Arriving;
 use crate::session::opened::{Locked, Session, part};
 use crate::session::run::{Failed, Run};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
 
 /// The result of an import.
@@ -514,7 +514,7 @@ fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Optio
         }
         dir => dir?,
     };
-    let (seen, likeness) = match look::compare(dir.at(path.name()), expected, None) {
+    let (seen, likeness) = match observe::compare(dir.at(path.name()), expected, None) {
         Err(error) if error.errno() == Some(libc::EACCES) => {
             return Ok(Some(Conflict::said(path, "you may not read it")));
         }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::error::{bad_path, damaged};
 use super::stream::Object;
-use crate::checkpoint::made;
+use crate::checkpoint::fill;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
 use crate::error::{Error, command};
 use crate::fs::Fs;
@@ -13,7 +13,7 @@ use crate::session::change::{Change, Changes, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::opened::Session;
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{State, What};
 
 /// Puts the checkpoint into `changes`: each `before` as it was taken off the tree, and the times of the directories above. Returns the
@@ -66,7 +66,7 @@ fn is_no_file(kept: &Kept) -> bool {
 /// True if the directory at `place` in the session is not empty: a stream makes a directory from its record alone.
 fn is_filled(session: &Session, place: &[u8], then: &State) -> Result<bool, Error> {
     let (dir, name) = session.split(place)?;
-    Ok(look::is_filled(dir.at(name), then)?)
+    Ok(observe::is_filled(dir.at(name), then)?)
 }
 
 /// True if the object at `place` in the session has several names. A directory never has.
@@ -167,7 +167,7 @@ impl<'a> Keeping<'a> {
         }
         if let Some(hash) = before.hash() {
             let name = self.name_of(change.n, hash);
-            made::dress(self.fs, self.blobs.at(&name), before)?;
+            fill::dress(self.fs, self.blobs.at(&name), before)?;
             return Ok(Kept::Blob {
                 hash,
                 numbered: self.numbered.contains(&change.n),
@@ -175,7 +175,7 @@ impl<'a> Keeping<'a> {
             });
         }
         let name = change.n.to_string().into_bytes();
-        made::object(self.fs, self.objects.at(&name), before)?;
+        fill::object(self.fs, self.objects.at(&name), before)?;
         Ok(if change.marks.link_broken { Kept::ObjectCopy } else { Kept::Object })
     }
 }

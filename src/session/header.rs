@@ -253,7 +253,7 @@ pub enum Status {
     Committed,
     /// All out, at least one was in.
     RolledBack,
-    /// It is put aside, or freed: [`Header::is_aside`](super::aside).
+    /// It is put aside, or freed: [`Header::is_aside`](super::discarded).
     Discarded,
 }
 

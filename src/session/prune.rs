@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::io;
 use std::rc::Rc;
 
-use super::before;
 use super::error::{not_emptied, not_now};
 use super::header::{Checkpoint, Header, Status};
 use super::id::Id;
+use super::merge_base;
 use super::opened::{Locked, read_small};
 use super::own_store;
 use super::store::Store;
@@ -146,7 +146,7 @@ fn give_up(
         (why, Ok(now)) if why.io().is_some() && now != before => not_all(why),
         (error, _) => error,
     })?;
-    for directory in held.iter().chain(&[before::DIRECTORY, b"checkpoint/blobs", b"checkpoint/objects", b"displaced"]) {
+    for directory in held.iter().chain(&[merge_base::DIRECTORY, b"checkpoint/blobs", b"checkpoint/objects", b"displaced"]) {
         empty(fs, &session.dir, directory).map_err(|why| not_all(why.into()))?;
     }
     own_store::remove(fs, &session.dir).map_err(|why| not_all(why.into()))

@@ -22,7 +22,8 @@ use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
 use crate::remedy::Remedy;
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Meta, Object, State, What};
 use crate::tree::walk::Walk;
 
@@ -345,12 +346,12 @@ impl<'a> Desk<'a> {
     /// Looks at `path` on the tree, without reading content.
     fn look(&self, path: &AbsPath) -> Result<Option<Seen>, Error> {
         let Some((parent, name)) = path.split() else {
-            let root = Dir::open(path.as_path()).and_then(|dir| look::directory(&dir));
+            let root = Dir::open(path.as_path()).and_then(|dir| observe::directory(&dir));
             return Ok(Some(root?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
         match open_directory(parent) {
-            Ok(dir) => Ok(look::look(dir.at(name))?),
+            Ok(dir) => Ok(observe::look(dir.at(name))?),
             Err(error) if matches!(error.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -362,8 +363,8 @@ impl<'a> Desk<'a> {
         if matches!(seen.state.what, What::File { .. }) {
             let parent = path.parent().unwrap_or_else(|| path.clone());
             let dir = open_directory(parent.as_path())?;
-            let (hash, stat) = look::hash(dir.at(path.name()))?;
-            if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
+            let (hash, stat) = observe::hash(dir.at(path.name()))?;
+            if observe::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
             }
             seen.set_hash(hash);
@@ -518,7 +519,7 @@ impl<'a> Desk<'a> {
         }
         self.fs.set_mode(at, meta.mode)?;
         self.fs.set_mtime(at, meta.mtime)?;
-        Ok(look::look(at)?.map_or(meta, |seen| seen.state.meta))
+        Ok(observe::look(at)?.map_or(meta, |seen| seen.state.meta))
     }
 
     /// Checks that all `before`s fit each other. Each is of the moment of its first staging; if somebody else has been at work in

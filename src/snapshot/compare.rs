@@ -9,15 +9,16 @@ use super::hard_links::{self, Names};
 use super::index::{Index, Known};
 use super::manifest::{self, At, Closing, Entry, Merged, Unread};
 use super::paths::whole;
+use super::rule_source::{Before, Source};
 use super::rules::{Rules, Vcs, Why, is_vcs, vcs_above};
 use super::series::Series;
-use super::source::{Before, Source};
 use super::walk::{Ahead, Met, Object};
 use crate::error::{Error, reason};
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Fingerprint, Likeness, Object as There, State, What};
 
 /// A path that differs. Paths have the directory as `/`.
@@ -443,7 +444,7 @@ impl Comparing<'_> {
 
     /// The object as it is now, with its hash if that is needed, as for what is `older`. `None` if it was removed.
     fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object, older: bool) -> Result<Option<Seen>, Error> {
-        let mut seen = match look::seen(object.at(), &object.stat) {
+        let mut seen = match observe::seen(object.at(), &object.stat) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return self.leave(path, object, &error.source),
@@ -463,7 +464,7 @@ impl Comparing<'_> {
         let is_known_same = hash.is_some() && there.and_then(Entry::hash) == hash;
         let read = match hash {
             // A fingerprint that proves nothing must be confirmed by the content.
-            None if same_size || seen.print.racy || wanted || older => look::hash(object.at()).map(|(hash, _)| Some(hash)),
+            None if same_size || seen.print.racy || wanted || older => observe::hash(object.at()).map(|(hash, _)| Some(hash)),
             // An unreadable file is found here, whatever its size and what is known of it.
             _ if self.terms.hashes != Hashes::Needed && !is_known_same => object.at().open_file().map(|_| hash),
             _ => Ok(hash),

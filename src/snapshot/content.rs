@@ -14,8 +14,9 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-pub use super::check::{BLOBS, PACKED, pack_name};
-use super::check::{Fault, Sound};
+pub use super::content_check::pack_name;
+pub use super::content_check::{BLOBS, PACKED};
+use super::content_check::{Fault, Sound};
 use super::error::damaged;
 use super::manifest::{At, Entry};
 use super::paths::whole;

@@ -5,18 +5,18 @@ mod taking;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::before::{self};
-use super::check::Fault;
 use super::content::{Keeping, PACKED};
+use super::content_check::Fault;
 use super::error::{refused, unswept};
 use super::hashing::Hashing;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, Closing, Counts, Entry, Head, Merged, Reading, Writing};
 use super::place;
+use super::previous;
 use super::prune;
+use super::rule_source::Source;
 use super::rules::{Why, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
-use super::source::Source;
 use super::walk::{Ahead, Met, Object, Told};
 use crate::error::At as _;
 use crate::error::Error;
@@ -210,8 +210,8 @@ fn take(
         series,
         index: index.as_ref(),
         last: last.map(|last| last.head.n),
-        old: before::known(series, index.as_ref(), last)?,
-        own: before::own(series, last, base)?,
+        old: previous::known(series, index.as_ref(), last)?,
+        own: previous::own(series, last, base)?,
         writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
         making: Making::begin(started),
         // Without an index all is read anyway, and only the manifest says what lies in the store.
@@ -397,7 +397,7 @@ impl Taking<'_> {
             let is_moved = old.as_ref().is_none_or(|old| old.ino.is_some_and(|ino| ino != stat.ino));
             entry.older = is_moved && stat.btime.is_some_and(|born| Some(born) <= self.existed);
         }
-        let known = before::known_of(&entry, 0);
+        let known = previous::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
         // Its content was not where the snapshot before has it, or lacked its holes.
         let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);

@@ -11,7 +11,7 @@ use crate::fs::dir::stat_of;
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 
 /// A thread that hashes files in advance. Dropping this ends it.
 #[derive(Default)]
@@ -101,15 +101,15 @@ fn hash(object: &Object) -> Option<Hash> {
     let file = object.at().open_file().ok()?;
     let is_still = is_same(&stat_of(&file).ok()?, &object.stat)
         && writers(&file).ok()? == Writers::None
-        && !look::fingerprint(&object.stat).racy;
+        && !observe::fingerprint(&object.stat).racy;
     if is_still { hash_of_still(&file, &object.stat).ok()? } else { None }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
     use super::super::walk::{Met, Walk};
     use super::*;
+    use crate::snapshot::rule_source::Source;
 
     #[test]
     fn the_second_of_those_to_come_is_hashed_and_counts_as_long_as_it_stands_still() {
@@ -131,7 +131,7 @@ mod tests {
             files.split_off(1)
         };
         // Times prove nothing until the clock of files has moved on.
-        while look::fingerprint(&files()[2].stat).racy {
+        while observe::fingerprint(&files()[2].stat).racy {
             std::thread::yield_now();
         }
         let files = files();

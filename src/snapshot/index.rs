@@ -9,7 +9,7 @@ use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::look::is_young;
+use crate::tree::observe::is_young;
 
 /// The signs by which a change of an object is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

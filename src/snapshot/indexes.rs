@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fs::dir::stat_of;
 use crate::tree::git_index::{self, MOST, may_lie_at};
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::Object;
 
 impl Compared {
@@ -65,7 +65,7 @@ fn meaning(kept: &mut Kept<'_>, entry: Entry) -> Result<Option<Hash>, Error> {
         Content::Small(bytes) => git_index::meaning(&bytes),
         Content::Large(file) => {
             let stat = stat_of(&file).at("look at the content of", &entry.path)?;
-            look::read_since(&file, stat, true).at("read the content of", &entry.path)?.0.index
+            observe::read_since(&file, stat, true).at("read the content of", &entry.path)?.0.index
         }
     })
 }

@@ -27,11 +27,9 @@
 //!   older one is compared with the tree, and the new one is whole. Content that it refers to must be there with its length, or with its
 //!   hash if there is no index; otherwise it is stored anew. `snapshot verify` reads all content, and removes the index if some is damaged.
 
-mod before;
-pub mod check;
-pub mod committed;
 pub mod compare;
 pub mod content;
+pub mod content_check;
 pub mod cover;
 pub mod create;
 pub mod error;
@@ -41,14 +39,16 @@ pub mod index;
 mod indexes;
 pub mod manifest;
 mod narrow;
+pub mod path_history;
 mod paths;
 pub mod place;
+mod previous;
 pub mod prune;
 pub mod restore;
+pub mod rule_source;
 pub mod rules;
 pub mod series;
-pub mod source;
-pub mod touched;
+pub mod to_session;
 pub mod verify;
 pub mod walk;
 

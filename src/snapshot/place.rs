@@ -1,7 +1,7 @@
 //! Finds the directory to use where none is named, and refuses those too broad to be a project.
 
 use super::error::{refused, too_broad, too_many};
-use super::source::Source;
+use super::rule_source::Source;
 use super::walk::{Met, Walk};
 use crate::error::Error;
 use crate::fs::dir::Dir;

@@ -13,7 +13,7 @@ use super::error::refused;
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
-use crate::checkpoint::made;
+use crate::checkpoint::fill;
 use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
@@ -259,7 +259,7 @@ impl Holding<'_> {
             self.firsts.insert(first.clone(), *n);
         }
         if let Some(then) = difference.then.as_ref().filter(|then| !then.is_file()) {
-            return Ok(made::object(self.fs, at, then)?);
+            return Ok(fill::object(self.fs, at, then)?);
         }
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::check::Sound;
+use super::content_check::Sound;
 use super::index;
 use super::manifest::{At, Entry, Merged};
 use super::paths::whole;

@@ -38,14 +38,15 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
-use crate::session::before;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
+use crate::session::merge_base;
 use crate::session::opened::{Locked, Session};
 use crate::session::own_store;
-use crate::session::parting::{Parting, Stays, may_part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
+use crate::session::split::may_part;
+use crate::session::split::{Parting, Stays};
 use crate::session::store::Store;
 use crate::tree::state::{Object, State};
 
@@ -307,7 +308,7 @@ fn parting_of(
     for ((piece, put), rest) in pieces.iter().zip(put).zip(rests) {
         if let Bytes::Made(content) = &piece.content {
             // A merge begins with it, where somebody edits the file now.
-            before::keep_bytes(fs, &session.dir, content)?;
+            merge_base::keep_bytes(fs, &session.dir, content)?;
         }
         let path = piece.change.path.clone();
         match rest {

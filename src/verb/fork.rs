@@ -11,10 +11,10 @@ use super::want::Want;
 use crate::capture::layers::fork::fill;
 use crate::error::Error;
 use crate::fs::interrupt::{self, Asked};
-use crate::session::before;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Header, Origin, Sizes};
 use crate::session::id::{self, Id};
+use crate::session::merge_base;
 use crate::session::opened::{Locked, Session};
 use crate::session::run::{Arg, Run, start_of};
 use crate::session::steps::{Step, StepList};
@@ -75,7 +75,7 @@ fn made(
     let arriving = store.expect_new(fs)?;
     let filled = (|| {
         fill(fs, of, run, chain.clone(), &arriving.dir.open_below(b"held")?)?;
-        before::copy(fs, of, &changes, &arriving.dir)?;
+        merge_base::copy(fs, of, &changes, &arriving.dir)?;
         for (change, n) in changes.list.iter_mut().zip(1..) {
             (change.n, change.step) = (n, None);
         }

@@ -13,8 +13,8 @@ use crate::compare::sources::Sources;
 use crate::error::{Against, Error};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
-use crate::session::before;
 use crate::session::change::Change;
+use crate::session::merge_base;
 use crate::session::opened::Locked;
 use crate::session::run::Arg;
 use crate::session::store::Store;
@@ -58,7 +58,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(Asked::GoesOn);
     // Of these a later merge begins.
-    nows.iter().try_for_each(|now| before::keep_bytes(&desk.fs, &session.dir, now))?;
+    nows.iter().try_for_each(|now| merge_base::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
     choose(&desk.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
     Ok(true)

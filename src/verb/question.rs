@@ -9,7 +9,7 @@ use crate::session::change::Changes;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::run::Failed;
-use crate::session::seen::Unseen;
+use crate::session::seen_by::Unseen;
 use crate::session::sides::Side;
 
 /// A question for the person at the terminal, to be answered with yes or no.

@@ -16,10 +16,11 @@ use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::session::change::Sort;
 use crate::session::id::Id;
+use crate::session::path_history as sessions;
+use crate::session::path_history::Standing;
 use crate::session::store::{Broken, Store};
-use crate::session::touched::{self as sessions, Standing};
+use crate::snapshot::path_history as snapshots;
 use crate::snapshot::series::Series;
-use crate::snapshot::touched as snapshots;
 use crate::tree::mention::Mention;
 use crate::tree::time;
 

@@ -15,7 +15,8 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, DirectoryTime, Line, Marks};
 use crate::session::steps::Added;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Likeness, State};
 
 /// A step's changes, and the number of net changes in the session with them.
@@ -230,7 +231,7 @@ impl Composing<'_> {
             Err(error) if none_there(&error) => return Ok(None),
             dir => dir?,
         };
-        let (seen, likeness) = match look::compare(dir.at(name), &expected.object, expected.print.as_ref()) {
+        let (seen, likeness) = match observe::compare(dir.at(name), &expected.object, expected.print.as_ref()) {
             Err(error) if none_there(&error) => return Ok(None),
             compared => compared?,
         };

@@ -10,7 +10,7 @@ use crate::error::{At, Error};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::session::change::Marks;
 use crate::session::run::{FileCopy, Place};
-use crate::tree::look;
+use crate::tree::observe;
 
 impl Found<'_> {
     /// Reads the copy of a mounted file. Only the command could reach it.
@@ -26,7 +26,7 @@ impl Found<'_> {
         }
         let new = self.modes.open_up(new)?;
         let sealed = self.facts.sealed.below(self.facts.held, place, self.facts.route)?;
-        let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
+        let mut after = self.upper_state(observe::seen(at, &new).at("look at the upper of", path)?.state);
         let root = Dir::open("/".as_ref())?;
         let held = sealed.into_iter().find(|dir| dir.at(name).stat().is_ok_and(|stat| stat.is_some()));
         let (old, is_held) = match held {

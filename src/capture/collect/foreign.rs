@@ -6,7 +6,7 @@ use crate::error::IoError;
 use crate::fs::Sign;
 use crate::fs::dir::{Dir, Entry, Sort, Time};
 use crate::session::change::{Change, Marks};
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::State;
 
 impl Found<'_> {
@@ -67,7 +67,7 @@ impl Gone {
             let (parent, name) = deleted.path.split()?;
             let root = Dir::open("/".as_ref()).ok()?;
             let parent = root.open_across(parent.strip_prefix(b"/")?).ok()?;
-            Some(look::hash(parent.at(name)).ok()?.0 == self.hash?)
+            Some(observe::hash(parent.at(name)).ok()?.0 == self.hash?)
         };
         alike && (self.state.sort() != Sort::File || deleted.from.is_some() || same().unwrap_or(false))
     }

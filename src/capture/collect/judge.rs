@@ -15,7 +15,8 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, DirectoryTime, Marks};
 use crate::session::run::Place;
 use crate::tree::hash::Hash;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
 
@@ -29,7 +30,7 @@ pub struct Down {
 
 /// Tells whether the object of a stat has lost its name: nothing has it, or something else by now.
 fn has_gone(at: Entry<'_>, old: &Stat) -> bool {
-    at.stat().is_ok_and(|now| now.is_none_or(|now| look::identity(&now) != look::identity(old) || now.sort != old.sort))
+    at.stat().is_ok_and(|now| now.is_none_or(|now| observe::identity(&now) != observe::identity(old) || now.sort != old.sort))
 }
 
 /// The parts of the upper that hide the real object of a name that the upper does not have.
@@ -62,11 +63,11 @@ impl Found<'_> {
             return Ok(());
         }
         let before = match is_held {
-            true => self.held_state(path, look::directory(old).at("look at a sealed upper of", path)?, &stat)?,
-            false => look::directory(old)?,
+            true => self.held_state(path, observe::directory(old).at("look at a sealed upper of", path)?, &stat)?,
+            false => observe::directory(old)?,
         };
         let before = self.as_covered(tops, before, is_held)?;
-        let after = look::directory(upper).at("look at the upper of", path)?.state;
+        let after = observe::directory(upper).at("look at the upper of", path)?.state;
         let new = self.modes.open_up(upper.stat().at("look at the upper of", path)?)?;
         self.covered(path, place.mtime, (before, &stat, is_held), (after, &new, upper))
     }
@@ -74,7 +75,7 @@ impl Found<'_> {
     /// The state of a covered directory's sealed upper: a user's has only what the user may set, so the rest is the real one's.
     fn as_covered(&self, below: &Below, mut before: Seen, is_held: bool) -> Result<Seen, Error> {
         if let (true, Route::User, Some(real)) = (is_held, self.facts.route, below.real()) {
-            let real = look::directory(real)?.state.meta;
+            let real = observe::directory(real)?.state.meta;
             let Meta { mode, mtime, .. } = before.state.meta;
             let mode = if real.uid == rustix::process::geteuid().as_raw() { mode } else { real.mode };
             before.state.meta = Meta { mode, mtime, ..real };
@@ -225,7 +226,7 @@ impl Found<'_> {
     fn appeared(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let removed = real.map(|dir| self.was_removed_meanwhile(at, dir)).transpose();
         if removed.at("look at the upper of", path)?.unwrap_or(false) {
-            let state = look::seen(at, new).at("look at the upper of", path)?.state;
+            let state = observe::seen(at, new).at("look at the upper of", path)?.state;
             let hash = if new.sort == Sort::File { hash(at).at("read the upper of", path)? } else { None };
             self.gone.push(Gone { path: path.clone(), state, hash });
         }
@@ -241,7 +242,7 @@ impl Found<'_> {
         below: &Below,
     ) -> Result<Down, Error> {
         let before = self.old_state(path, old.at(at.name), old)?;
-        let seen = look::seen(at, new).at("look at the upper of", path)?;
+        let seen = observe::seen(at, new).at("look at the upper of", path)?;
         let laid = self.laid_time(&seen.state.meta);
         if laid.is_some() {
             let upper = at.open_dir()?;
@@ -285,13 +286,13 @@ impl Found<'_> {
     /// Records an object of the upper where nothing or another object lies below; drops it if they are equal. One that is `hidden` below by an
     /// opaque directory of the upper stays there: nothing would show in its place.
     fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<&Old>, hidden: bool) -> Result<(), Error> {
-        let seen = look::seen(at, new).at("look at the upper of", path)?;
+        let seen = observe::seen(at, new).at("look at the upper of", path)?;
         let lost = self.lost(&seen.state);
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
         let before = old.map(|old| self.before(path, old.at(at.name), old)).transpose()?;
         self.warn_of_flags(path, &seen.state);
         let mut after = self.upper_state(seen.state);
-        look::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
+        observe::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
         let is_held = old.is_some_and(|old| old.is_held);
         let mut marks = old.map(|old| self.marks(old)).unwrap_or_default();
         if lost {
@@ -406,13 +407,13 @@ impl Found<'_> {
     /// The full state of an object below.
     fn before(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
         let mut before = self.old_state(path, at, old)?;
-        look::learn_meaning(at, path, &mut before.state)?;
+        observe::learn_meaning(at, path, &mut before.state)?;
         Ok(if old.is_held { before } else { with_hash(before, at)? })
     }
 
     pub fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &Old) -> Result<Seen, Error> {
         match old.is_held {
-            true => self.held_state(path, look::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
+            true => self.held_state(path, observe::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
             false => Ok(self.real(at, &old.stat)?),
         }
     }
@@ -455,7 +456,7 @@ pub fn with_hash(mut seen: Seen, at: Entry<'_>) -> Result<Seen, IoError> {
 
 /// The hash of a file. `None` if its reader may not read it: the doubt remains, and that is a conflict.
 fn hash(at: Entry<'_>) -> Result<Option<Hash>, IoError> {
-    match look::hash(at) {
+    match observe::hash(at) {
         Ok((hash, _)) => Ok(Some(hash)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         Err(error) => Err(error),

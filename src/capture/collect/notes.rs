@@ -8,7 +8,8 @@ use crate::capture::place::layout::Route;
 use crate::error::IoError;
 use crate::fs::dir::{Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Meta, State, What};
 
 impl Found<'_> {
@@ -63,7 +64,7 @@ impl Found<'_> {
     }
 
     pub fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
-        match look::seen(at, stat) {
+        match observe::seen(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
                 let what = if stat.sort == Sort::Directory {
@@ -72,7 +73,7 @@ impl Found<'_> {
                     What::File { size: stat.size, hash: None, index: None }
                 };
                 let state = State { what, meta: Meta::of(stat, Vec::new()) };
-                Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
+                Ok(Seen { state, print: observe::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
             }
             seen => seen,
         }

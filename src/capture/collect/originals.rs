@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, stat_of};
 use crate::fs::lease::{Writers, lease};
-use crate::session::before;
 use crate::session::change::{Before, Change, Line};
+use crate::session::merge_base;
 use crate::session::opened::Session;
 use crate::session::steps::Added;
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::State;
 
 /// Keeps the originals of a run's changes in its session, and puts their hashes into the changes. Syncs nothing.
@@ -24,13 +24,13 @@ use crate::tree::state::State;
 /// The root directory cannot be opened.
 pub fn keep_originals(fs: &Fs, session: &Session, added: &mut Added) -> Result<(), Error> {
     let originals: Vec<&mut Change> = originals(added).collect();
-    if originals.len() > before::FILES {
+    if originals.len() > merge_base::FILES {
         return Ok(());
     }
-    let (root, mut room) = (Dir::open("/".as_ref())?, before::ALL);
+    let (root, mut room) = (Dir::open("/".as_ref())?, merge_base::ALL);
     for change in originals {
         let size = change.before.object.as_ref().map_or(0, State::size);
-        if size <= before::EACH.min(room)
+        if size <= merge_base::EACH.min(room)
             && let Some(hash) = keep(fs, session, &root, change)
         {
             room -= size;
@@ -54,23 +54,23 @@ fn originals(added: &mut Added) -> impl Iterator<Item = &mut Change> {
 
 /// Keeps the original of a change; returns its hash. `None` if it is not there any more, or cannot be kept.
 fn keep(fs: &Fs, session: &Session, root: &Dir, change: &Change) -> Option<Hash> {
-    let file = before::on_tree(root, &change.path)?;
+    let file = merge_base::on_tree(root, &change.path)?;
     // Who maps it for writing from now on moves its ctime; who has mapped it already need not.
     let lease = lease(&file).ok()?;
     if matches!(lease, Err(Writers::Some)) {
         return None;
     }
     let hash = hash_as_found(&file, &change.before).ok()??;
-    before::keep(fs, &session.dir, &file, hash).ok()?;
+    merge_base::keep(fs, &session.dir, &file, hash).ok()?;
     Some(hash)
 }
 
 /// The hash of a file, if it is still as it was found: by its fingerprint, or by the hash where that proves nothing.
 fn hash_as_found(file: &File, found: &Before) -> io::Result<Option<Hash>> {
-    let (hash, stat) = look::hash_since(file, stat_of(file)?)?;
+    let (hash, stat) = observe::hash_since(file, stat_of(file)?)?;
     let is_it = match (found.object.as_ref().and_then(State::hash), &found.print) {
         (Some(known), _) => known == hash,
-        (None, Some(print)) => !print.racy && print.identity == look::identity(&stat) && print.ctime == stat.ctime,
+        (None, Some(print)) => !print.racy && print.identity == observe::identity(&stat) && print.ctime == stat.ctime,
         (None, None) => false,
     };
     Ok(is_it.then_some(hash))

@@ -10,7 +10,8 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Stat, Time, stat_of};
 use crate::fs::path::AbsPath;
 use crate::session::run::{FileCopy, Place};
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::Fingerprint;
 
 /// Lays the copy in the place's upper of a step, and notes in the place what was copied: what an earlier step made of the file, in `sealed`,
@@ -51,7 +52,7 @@ pub fn lay(
     }
     let stat = stat_of(&to).at("look at", at)?;
     place.mtime = Some(source.stat.mtime);
-    place.file = Some(FileCopy { original: original.seen.print, copy: look::fingerprint(&stat) });
+    place.file = Some(FileCopy { original: original.seen.print, copy: observe::fingerprint(&stat) });
     Ok(Ok(stat.blocks * 512))
 }
 
@@ -63,7 +64,7 @@ pub fn is_full(error: &IoError) -> bool {
 /// Tells whether a stat matches a fingerprint: the same object in the same state. A ctime that is too young does not matter: the
 /// command starts only when the clock of files is past all copies.
 pub fn is(print: &Fingerprint, stat: &Stat) -> bool {
-    look::identity(stat) == print.identity && stat.ctime == print.ctime
+    observe::identity(stat) == print.identity && stat.ctime == print.ctime
 }
 
 /// The time that the clock of files must be past, so that a change of a copy is seen.
@@ -90,7 +91,7 @@ impl Original {
     pub fn of(at: Entry<'_>) -> Result<Self, IoError> {
         let file = at.open_file().at("open the file to copy", at)?;
         let stat = stat_of(&file).at("look at", at)?;
-        let seen = look::seen_open(&file, &stat).at("look at", at)?;
+        let seen = observe::seen_open(&file, &stat).at("look at", at)?;
         Ok(Self { file, stat, seen })
     }
 

@@ -24,9 +24,9 @@ use crate::session::store::Store;
 use crate::snapshot::create::{Asked, Made, create_seen};
 use crate::snapshot::manifest::OF_TURN;
 use crate::snapshot::prune;
+use crate::snapshot::rule_source::{Earlier, Source};
 use crate::snapshot::rules::{Cover, Rules, Vcs};
 use crate::snapshot::series::{Locked, Series};
-use crate::snapshot::source::{Earlier, Source};
 use crate::snapshot::{compare, place, whole};
 use crate::tree::state::State;
 

@@ -29,7 +29,8 @@ use crate::session::header::{Header, Sizes};
 use crate::session::opened::Session;
 use crate::session::run::boot_id;
 use crate::tree::hash::Hash;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{State, What, sort_word};
 
 impl Draft<'_> {
@@ -111,7 +112,7 @@ impl Draft<'_> {
         let mut all = BTreeMap::new();
         for (path, _) in directories.iter().filter(|(_, stat)| closed(stat.uid, stat.mode)) {
             let dir = self.reach.roots.directory(path)?;
-            all.insert(path.clone(), look::directory(&dir)?);
+            all.insert(path.clone(), observe::directory(&dir)?);
         }
         for item in items.iter().filter(|item| item.leaves_directory()) {
             all.extend(
@@ -283,7 +284,7 @@ impl Draft<'_> {
                 },
             };
             let mine = self.me.is_root() || stat.uid == self.me.as_raw();
-            let (path, identity, old) = (path.clone(), look::identity(&stat), stat.mtime);
+            let (path, identity, old) = (path.clone(), observe::identity(&stat), stat.mtime);
             if let Some(to) = own(&path).filter(|item| item.act == Act::SetMeta).and_then(|item| item.to.as_ref()) {
                 let new = mine.then_some(to.state.meta.mtime);
                 times.push(DirectoryTime { path, identity, old, new, original: old, own: true });
@@ -326,7 +327,7 @@ impl Draft<'_> {
                 point: root.mount.point.clone(),
                 fs_type: root.mount.fs_type.clone(),
                 device: (stat.dev.0, stat.dev.1),
-                identity: look::identity(&stat),
+                identity: observe::identity(&stat),
             };
             records.insert(record.point.clone(), record);
         }

@@ -31,7 +31,8 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
-use crate::tree::look::{self, Content, Seen};
+use crate::tree::observe;
+use crate::tree::observe::{Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
 /// The outcome of looking at one move.
@@ -362,7 +363,7 @@ impl<'r> Eye<'r> {
 
     /// Compares what was found with what was expected and what is wanted.
     fn judge(&mut self, found: &Found<'_>, mv: &Move, seen: &mut Option<Seen>) -> Result<Verdict, Error> {
-        let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), |may_mean| {
+        let likeness = match observe::judge(seen, &mv.from, mv.from_print.as_ref(), |may_mean| {
             found.read(may_mean).map(|(content, _)| content)
         }) {
             Err(error) if error.errno() == Some(libc::EACCES) => {
@@ -404,7 +405,7 @@ impl<'r> Eye<'r> {
     /// The reason why a mounted object cannot become what is wanted. It cannot be renamed or removed, but its metadata can be set.
     fn not_replaced(&self, stat: &Stat, mv: &Move) -> Option<String> {
         // Something else may have been mounted over the object that the change was made of.
-        let is_it = mv.from_print.as_ref().is_none_or(|print| print.identity == look::identity(stat));
+        let is_it = mv.from_print.as_ref().is_none_or(|print| print.identity == observe::identity(stat));
         let sort = sort_word(stat.sort);
         if mv.in_place && is_it && mv.to.as_ref().is_some_and(|to| to.sort() == stat.sort) {
             let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
@@ -477,7 +478,7 @@ impl<'r> Eye<'r> {
         } else if seen.state.hash().is_none() && mv.uncovered.is_none() {
             drop(lease);
             let (Content { hash, .. }, stat) = found.read(false)?;
-            if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
+            if observe::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "it changes just now"));
             }
             seen.set_hash(hash);
@@ -503,7 +504,7 @@ impl<'r> Eye<'r> {
                 }
             }
         }
-        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
+        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::seen(at, &stat) };
         let now = now?;
         done_since(at, &now.state, to).map_err(Error::from)
     }
@@ -534,7 +535,7 @@ impl<'r> Eye<'r> {
             return Ok(());
         }
         looked.item.planning.shared_in_store = stat.shared();
-        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
+        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::seen(at, &stat) };
         let seen = match seen {
             Err(error) if error.errno() == Some(libc::EACCES) => {
                 let why = format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me);
@@ -581,9 +582,9 @@ fn state_of(seen: Option<&Seen>) -> Object {
 /// The change made since to a kept original, by a process that has the file open or works in the directory.
 fn done_since(at: Entry<'_>, now: &State, then: &State) -> Result<Option<&'static str>, IoError> {
     match then.sort() {
-        Sort::Directory => Ok(look::is_filled(at, then)?.then_some(FILLED)),
+        Sort::Directory => Ok(observe::is_filled(at, then)?.then_some(FILLED)),
         Sort::File if then.hash().is_some() && then.content_likeness(now) != Likeness::Same => {
-            Ok(look::was_written_since(at, now, then)?.then_some(WRITTEN))
+            Ok(observe::was_written_since(at, now, then)?.then_some(WRITTEN))
         }
         _ => Ok(None),
     }

@@ -6,7 +6,8 @@ use crate::engine::job::Move;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Entry, Sort, Stat, stat_of};
 use crate::tree::hash::Hash;
-use crate::tree::look::{self, Content, Seen};
+use crate::tree::observe;
+use crate::tree::observe::{Content, Seen};
 use crate::tree::state::{Likeness, State};
 
 /// The object at a path now. A file that is to go is held open, so that every question is about one object.
@@ -30,18 +31,18 @@ impl<'a> Found<'a> {
     pub fn seen(&self) -> Result<Option<Seen>, IoError> {
         match (&self.stat, &self.file) {
             (None, _) => Ok(None),
-            (Some(stat), Some(file)) => look::seen_open(file, stat).at("look at", self.at).map(Some),
-            (Some(stat), None) => look::seen(self.at, stat).map(Some),
+            (Some(stat), Some(file)) => observe::seen_open(file, stat).at("look at", self.at).map(Some),
+            (Some(stat), None) => observe::seen(self.at, stat).map(Some),
         }
     }
 
     /// Reads the file, and what it means where it `may_mean` something.
     pub fn read(&self, may_mean: bool) -> Result<(Content, Stat), IoError> {
         let read = match (&self.file, &self.stat) {
-            (Some(file), Some(stat)) => look::read_since(file, *stat, may_mean),
+            (Some(file), Some(stat)) => observe::read_since(file, *stat, may_mean),
             _ => {
                 let file = self.at.open_file()?;
-                stat_of(&file).and_then(|stat| look::read_since(&file, stat, may_mean))
+                stat_of(&file).and_then(|stat| observe::read_since(&file, stat, may_mean))
             }
         };
         read.at("read", self.at)
@@ -57,11 +58,11 @@ impl<'a> Found<'a> {
 /// means.
 pub fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> Result<Seen, IoError> {
     let file = at.open_file()?;
-    let mut seen = look::seen_open(&file, &stat).at("look at", at)?;
+    let mut seen = observe::seen_open(&file, &stat).at("look at", at)?;
     let may_mean = known.index().is_some();
     seen.learn(match known.hash() {
         Some(_) if !may_mean => Content::of_file(&file, stat.size, false).at("read", at)?,
-        _ => look::read_since(&file, stat, may_mean).at("read", at)?.0,
+        _ => observe::read_since(&file, stat, may_mean).at("read", at)?.0,
     });
     Ok(seen)
 }

@@ -5,7 +5,7 @@ use crate::engine::item::{Item, Planning};
 use crate::engine::job::Move;
 use crate::engine::step::Act;
 use crate::session::sides::Side;
-use crate::tree::look::Seen;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Fingerprint, Identity, Meta, Object, State, What};
 
 /// Makes the item of a move that was not looked at yet.

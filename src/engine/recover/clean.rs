@@ -29,7 +29,7 @@ use crate::fs::roots::Roots;
 use crate::session::id::Id;
 use crate::session::opened::{Session, part};
 use crate::session::store::Store;
-use crate::tree::look;
+use crate::tree::observe;
 
 /// The reason given for a name of recant's own that is not where it was made.
 pub const STRAY: &str = "recant's temporary object; its directory is gone or was moved: if moved, remove the object there";
@@ -177,7 +177,7 @@ fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Resul
             dir => dir?,
         };
         let stale = dir.at(name);
-        let is_it = |stat: &Stat| item.to.as_ref().is_some_and(|to| to.print.identity == look::identity(stat));
+        let is_it = |stat: &Stat| item.to.as_ref().is_some_and(|to| to.print.identity == observe::identity(stat));
         match stale.stat()? {
             Some(stat) if stat.sort == Sort::Directory => match fs.rmdir(stale) {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
@@ -274,5 +274,5 @@ pub fn is_another(named: &Named<'_>, spot: &Spot, times: &[DirectoryTime]) -> Re
     let Some(directory) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
     let Some(known) = times.iter().find(|time| time.path == directory) else { return Ok(false) };
     let stat = named.dir.stat()?;
-    Ok(!known.identity.is(look::identity(&stat)) && named.at().stat()?.is_none())
+    Ok(!known.identity.is(observe::identity(&stat)) && named.at().stat()?.is_none())
 }

@@ -6,7 +6,8 @@ use crate::engine::step::{Places, Spot};
 use crate::error::IoError;
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::path::AbsPath;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::What;
 
 /// The content of a path.
@@ -144,15 +145,15 @@ pub fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> 
 pub fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
     let stat = named.at().stat()?;
-    let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
+    let is_it = |stat: &Stat| object.print.identity.is(observe::identity(stat)) && stat.sort == object.state.sort();
     let Some(stat) = stat.filter(is_it) else { return Ok(false) };
     // An inode number may have been reused if it has no birth time, and proves nothing on a portable road: the content must agree too.
     let by_content = object.is_told_by_content();
     match (object.print.identity.btime.filter(|_| !by_content), &object.state.what) {
-        (None, What::File { hash: Some(hash), size, .. }) => Ok(stat.size == *size && look::hash(named.at())?.0 == *hash),
+        (None, What::File { hash: Some(hash), size, .. }) => Ok(stat.size == *size && observe::hash(named.at())?.0 == *hash),
         (None, What::File { size, .. }) if by_content => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
         (None, what) if by_content && !object.state.is_dir() => {
-            Ok(look::look(named.at())?.is_some_and(|found| found.state.what == *what))
+            Ok(observe::look(named.at())?.is_some_and(|found| found.state.what == *what))
         }
         _ => Ok(true),
     }
@@ -171,7 +172,7 @@ pub fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> 
     if !holds(Some(target), Some(ours))? {
         return Ok(Whose::Foreign);
     }
-    let Some(found) = look::look(target.at())? else { return Ok(Whose::Foreign) };
+    let Some(found) = observe::look(target.at())? else { return Ok(Whose::Foreign) };
     let changed = || Ok(Whose::Changed("somebody changed what was put there".into()));
     let (meta, now) = (&ours.state.meta, &found.state.meta);
     if ours.state.is_dir() {
@@ -185,7 +186,7 @@ pub fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> 
         return changed();
     }
     let Some(hash) = ours.state.hash() else { return Ok(Whose::Ours) };
-    match look::hash(target.at()) {
+    match observe::hash(target.at()) {
         Ok((found, _)) if found == hash => Ok(Whose::Ours),
         // An unreadable file cannot be asked.
         Err(error) if error.errno() == Some(libc::EACCES) => Ok(Whose::Ours),

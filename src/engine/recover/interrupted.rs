@@ -33,7 +33,7 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::{Session, part};
 use crate::session::store::Store;
-use crate::tree::look;
+use crate::tree::observe;
 
 /// The outcome of recovering one session, or of what recovery would do.
 #[derive(Debug)]
@@ -269,7 +269,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
 /// True if the metadata there is not what was to be set. A directory's time changes with its names.
 fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
-    let found = target.map(|target| look::look(target.at())).transpose()?.flatten();
+    let found = target.map(|target| observe::look(target.at())).transpose()?.flatten();
     Ok(found.is_none_or(|found| {
         let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
         found.state.meta_difference(&to.state).is_some() || !to.state.is_dir() && old != new && now == old
@@ -372,7 +372,7 @@ fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Resul
             Err(error) => error.why(),
             Ok(root) => {
                 let stat = root.dir.stat()?;
-                if root.mount.point == record.point && look::identity(&stat) == record.identity {
+                if root.mount.point == record.point && observe::identity(&stat) == record.identity {
                     continue;
                 }
                 "another one is mounted, or none".into()
@@ -428,7 +428,7 @@ mod tests {
     fn without_a_birth_time_an_inode_of_another_size_is_not_taken_for_the_object_that_had_its_number() {
         let dir = Rc::new(Dir::open(Path::new("/proc")).expect("/proc"));
         let named = Named { dir, name: b"version" };
-        let mut seen = look::look(named.at()).expect("a look").expect("a file");
+        let mut seen = observe::look(named.at()).expect("a look").expect("a file");
         if seen.print.identity.btime.is_some() {
             return eprintln!("skipped: an object without a birth time: /proc has them here");
         }

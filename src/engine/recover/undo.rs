@@ -22,7 +22,8 @@ use crate::fs::Fs;
 use crate::fs::dir::Sort;
 use crate::fs::lease::{Writers, writers};
 use crate::session::opened::Session;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Meta, What};
 
 /// Undoes, durably, the first `begun` steps of an operation, in the directories that `reach` has. Returns what has to stay, in the order
@@ -249,7 +250,7 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Stri
     }
     fs.remove_all(new.at())?;
     with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
-    let Some(made) = look::look(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
+    let Some(made) = observe::look(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
     metadata::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
@@ -269,7 +270,7 @@ fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<S
 /// clears setuid and capabilities, the mode an ACL's mask.
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let Some(found) = look::look(target.at())? else { return Ok(None) };
+    let Some(found) = observe::look(target.at())? else { return Ok(None) };
     if !from.print.identity.is(found.print.identity) {
         return Ok(Some("somebody put something else there".into()));
     }

@@ -7,7 +7,8 @@ use crate::engine::reach::open;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::Meta;
 
 pub const ACL: &[u8] = b"system.posix_acl_access";
@@ -83,7 +84,7 @@ pub fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -
         let step = journal.step(*turn);
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
         let Some(directory) = open(reach.path(step.path))? else { continue };
-        let Some(found) = look::look(directory.at())? else { continue };
+        let Some(found) = observe::look(directory.at())? else { continue };
         if from.print.identity.is(found.print.identity) && from.state.meta_difference(&found.state).is_none() {
             fs.set_mode(directory.at(), to.state.meta.mode)?;
         }
@@ -172,7 +173,7 @@ mod tests {
     use crate::engine::work::metadata::*;
     use crate::fs::dir::Dir;
     use crate::fs::watch::{Step, Watch};
-    use crate::tree::look;
+    use crate::tree::observe;
     use crate::tree::state::State;
 
     /// Stops before a step, and notes the state of the file before each.
@@ -191,7 +192,7 @@ mod tests {
     }
 
     fn seen(top: &Path) -> Seen {
-        look::look(Dir::open(top).expect("the directory").at(b"f")).expect("a look").expect("the file")
+        observe::look(Dir::open(top).expect("the directory").at(b"f")).expect("a look").expect("the file")
     }
 
     /// The value of an ACL: acl(5), `struct posix_acl_xattr_entry` of the kernel.

@@ -13,7 +13,8 @@ use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Stat, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Difference, Meta, What};
 
 /// The reason for a path that is done but for its time.
@@ -92,7 +93,7 @@ pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsP
 fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
     let (Some(stat), Some(to)) = (target.at().stat()?, &step.to) else { return Ok(None) };
     // A directory's times change with its names.
-    let same = to.print.identity.is(look::identity(&stat))
+    let same = to.print.identity.is(observe::identity(&stat))
         && (to.state.is_dir()
             || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.hash().is_none()));
     Ok(same.then_some(stat.ctime))
@@ -175,7 +176,7 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     // Racily clean: the times could hide a change, the hash cannot.
     if planned.print.racy
         && let Some(hash) = planned.state.hash()
-        && look::hash(out.at()).at("read", step.path)?.0 != hash
+        && observe::hash(out.at()).at("read", step.path)?.0 != hash
     {
         return Err(changed(step, "it was written to meanwhile"));
     }
@@ -186,7 +187,7 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
 fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
     let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, VANISHED)) };
     let meta = &planned.state.meta;
-    let same_object = planned.print.identity.is(look::identity(&stat)) && stat.sort == planned.state.sort();
+    let same_object = planned.print.identity.is(observe::identity(&stat)) && stat.sort == planned.state.sort();
     if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
         return Err(changed(step, REPLACED));
     }
@@ -211,7 +212,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
         let found = found.map(|seen| seen.state.clone());
         conflict::refused(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
-    let Some(found) = look::look(target.at())? else { return Err(expected(None, Difference::Presence)) };
+    let Some(found) = observe::look(target.at())? else { return Err(expected(None, Difference::Presence)) };
     if !from.print.identity.is(found.print.identity) {
         return Err(changed(step, REPLACED));
     }

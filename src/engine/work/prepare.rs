@@ -22,7 +22,8 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{State, What};
 
 /// The phase with every `to` ready; nothing is known to be durable.
@@ -238,10 +239,10 @@ impl<'a> Hands<'a> {
             touched.object(to_at);
             return Ok(());
         }
-        let mut now = look::look(at)?.ok_or_else(|| gone(at))?;
+        let mut now = observe::look(at)?.ok_or_else(|| gone(at))?;
         if is_dir && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
-            now = look::look(at)?.ok_or_else(|| gone(at))?;
+            now = observe::look(at)?.ok_or_else(|| gone(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
@@ -250,7 +251,7 @@ impl<'a> Hands<'a> {
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
-                false => look::look(at)?.ok_or_else(|| gone(at))?,
+                false => observe::look(at)?.ok_or_else(|| gone(at))?,
             };
             if !now.state.meta.mtime.shows(to.state.meta.mtime) {
                 self.untimed.push(item.path.clone());
@@ -297,7 +298,7 @@ impl<'a> Hands<'a> {
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),
         }?;
-        let now = look::look(at)?.ok_or_else(|| gone(at))?;
+        let now = observe::look(at)?.ok_or_else(|| gone(at))?;
         if dress {
             metadata::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
         } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
@@ -327,13 +328,13 @@ impl<'a> Hands<'a> {
             let file = self.fs.create(at, 0o600)?;
             let content = from.at().open_file()?;
             self.fs.copy(&content, &file, at)?;
-            let (hash, _) = look::hash(at)?;
+            let (hash, _) = observe::hash(at)?;
             if state.hash().is_some_and(|known| known != hash) {
                 let why = format!("its content changed while it was copied (recant {})", self.frame.session);
                 return Err(refused_at(from.at(), why));
             }
             if dress {
-                let now = look::look(at)?.ok_or_else(|| gone(at))?;
+                let now = observe::look(at)?.ok_or_else(|| gone(at))?;
                 metadata::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
             }
         } else {

@@ -22,7 +22,8 @@ use crate::session::opened::{Session, part};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
-use crate::tree::look::{self, Seen};
+use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
 
@@ -211,8 +212,8 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     let is_its = item.act != Act::Stay && !item.planning.gives_back;
     let to = item.to.as_ref().filter(|to| is_its && !to.is_told_by_content())?;
     then.map(|ctime| {
-        let print = look::fingerprint_of(to.print.identity, ctime);
-        Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }
+        let print = observe::fingerprint_of(to.print.identity, ctime);
+        Fingerprint { racy: print.racy || observe::is_young(to.state.meta.mtime, ctime), ..print }
     })
 }
 

@@ -26,7 +26,7 @@ use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 use crate::session::store::Store;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::Identity;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
     let mut gone = Vec::new();
     // Inodes whose times recant itself has set, under another name of theirs.
     let set = |item: &&Item| item.act == Act::SetMeta;
-    let several = |from: &&look::Seen| from.nlink > 1;
+    let several = |from: &&observe::Seen| from.nlink > 1;
     let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
     let dressed: Dressed = from.map(|from| from.print.identity).collect();
     if when == When::Recovering {
@@ -241,7 +241,7 @@ fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<
 }
 
 /// The reason why the copy of an object is not enough: somebody has written to the object since, or still can (D12).
-fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
+fn still_needed(reach: &mut Reach, out: &Spot, from: &observe::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
     if written_since(reach, out, from, dressed)? {
         return Ok(Some("it was written to meanwhile; its last content"));
     }
@@ -255,7 +255,7 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dres
 type Dressed = HashSet<Identity>;
 
 /// True if the object at `spot` was written to since it was seen as `from`. A time that recant itself has set proves nothing.
-fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<bool, Error> {
+fn written_since(reach: &mut Reach, spot: &Spot, from: &observe::Seen, dressed: &Dressed) -> Result<bool, Error> {
     let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_dir()) else { return Ok(false) };
     let touched = stat.mtime != from.state.meta.mtime && !dressed.contains(&from.print.identity);
     Ok(touched || from.state.is_file() && stat.size != from.state.size())

@@ -10,7 +10,7 @@ use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::roots::Roots;
-use crate::tree::look;
+use crate::tree::observe;
 
 pub fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
@@ -20,7 +20,8 @@ pub fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
     for item in journal.items.iter().filter(|item| item.moves() && item.was_dir()) {
         let Some(from) = &item.from else { continue };
         let Some(named) = open(reach.path(&item.path))? else { continue };
-        if named.at().stat()?.is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Directory) {
+        if named.at().stat()?.is_some_and(|stat| from.print.identity.is(observe::identity(&stat)) && stat.sort == Sort::Directory)
+        {
             ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime))?;
         }
     }
@@ -44,7 +45,7 @@ fn directory_of(roots: &mut Roots, time: &DirectoryTime) -> Result<Option<Rc<Dir
         Err(error) => return Err(error.into()),
     };
     let stat = dir.stat()?;
-    Ok(time.identity.is(look::identity(&stat)).then_some(dir))
+    Ok(time.identity.is(observe::identity(&stat)).then_some(dir))
 }
 
 /// Ignores errors from setting the time of somebody else's directory (`/tmp`), or on a file system without the call (FUSE): the time of

@@ -9,7 +9,7 @@ use crate::face::out::Out;
 use crate::fs::path::Shown;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::seen::Unseen;
+use crate::session::seen_by::Unseen;
 use crate::verb::error::{all_of, whose};
 use crate::verb::question::Question;
 

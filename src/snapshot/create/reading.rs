@@ -19,7 +19,7 @@ use crate::snapshot::manifest::{At, Entry, Merged};
 use crate::snapshot::paths::whole;
 use crate::snapshot::walk::Object;
 use crate::tree::hash::Hash;
-use crate::tree::look;
+use crate::tree::observe;
 use crate::tree::state::{Meta, State, What};
 
 impl Taking<'_> {
@@ -31,7 +31,7 @@ impl Taking<'_> {
         let first = first.map(|first| first.path);
         match object.stat.sort {
             Sort::File => self.look_at_file(object, first, content, old),
-            _ => match look::seen(object.at(), &object.stat) {
+            _ => match observe::seen(object.at(), &object.stat) {
                 Ok(seen) => {
                     let link = link(first, object, &object.stat);
                     let entry = Entry { link, ..Entry::of(object.path.clone(), Some(seen.state), None) };
@@ -64,7 +64,7 @@ impl Taking<'_> {
                 None => writers(&file).at("ask for a lease on", whole(&self.series.directory, &object.path)?)?,
             };
             let written = writers == Writers::Some;
-            let racy = look::fingerprint(&before).racy;
+            let racy = observe::fingerprint(&before).racy;
             let is_still = writers == Writers::None && !racy;
             let xattrs = match xattrs_of(&file) {
                 Ok(xattrs) => xattrs,

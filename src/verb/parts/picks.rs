@@ -8,7 +8,7 @@ use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::opened::Session;
-use crate::session::parting::may_part;
+use crate::session::split::may_part;
 use crate::verb::error;
 
 /// Refuses picks if something else stands there than was shown.

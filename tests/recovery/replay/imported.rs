@@ -75,7 +75,7 @@ fn after_a_power_cut_a_session_that_was_imported_is_whole_or_not_there() {
 fn each_sync_of_an_import_is_needed_or_says_why_nothing_is_caught_here() {
     let mut caught = Caught::default();
     each(|importing| {
-        ["src/moving/", "src/session/arrive.rs"].iter().for_each(|below| importing.leave_each_out(&mut caught, below));
+        ["src/moving/", "src/session/incoming.rs"].iter().for_each(|below| importing.leave_each_out(&mut caught, below));
     });
     caught.assert_needed();
 }

@@ -1,7 +1,8 @@
 //! Remembers what a user was told, to tell it once: that a session is pending, by an empty file `told` in its directory; facts about a
 //! project, by a line in the store's own `told`.
 
-use super::opened::{Session, read_small};
+use super::opened::Session;
+use super::opened::read_small;
 use super::store::Store;
 use crate::error::Error;
 use crate::fs::Fs;

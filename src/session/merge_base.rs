@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::Seek;
 
 use super::change::{Change, Changes};
-use super::opened::{Session, mkdir_if_missing};
+use super::opened::Session;
+use super::opened::mkdir_if_missing;
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};

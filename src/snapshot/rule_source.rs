@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::manifest::{self, Merged};
+use super::manifest;
+use super::manifest::Merged;
 use super::rules::{IgnoreFile, Rules};
 use super::series::Series;
 use crate::error::Error;

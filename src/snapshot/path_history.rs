@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-use super::manifest::{self, Entry, Head};
+use super::manifest;
+use super::manifest::{Entry, Head};
 use super::series::Series;
 use crate::error::{At, Error};
 use crate::fs::dir::{Entry as Name, Time};

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::opened::{Session, read_small};
-use super::run::{Arg, start_of};
+use super::opened::Session;
+use super::opened::read_small;
+use super::run::Arg;
+use super::run::start_of;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::tree::json;

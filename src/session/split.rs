@@ -19,11 +19,15 @@ use serde::{Deserialize, Serialize};
 
 use super::by::By;
 use super::change::{Before, Change, Changes, Line};
-use super::error::{damaged, not_now};
+use super::error::damaged;
+use super::error::not_now;
 use super::header::{Header, Origin, Status};
 use super::id::Id;
 use super::net::Net;
-use super::opened::{Locked, Opener, Session, mkdir_if_missing, opened_up, read_small};
+use super::opened::mkdir_if_missing;
+use super::opened::opened_up;
+use super::opened::read_small;
+use super::opened::{Locked, Opener, Session};
 use super::run::{Arg, Ending, Run};
 use super::sides::Side;
 use super::stage::Desk;

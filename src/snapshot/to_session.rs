@@ -9,7 +9,7 @@ use super::content::{Content, Kept as Snapshots};
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
-use crate::checkpoint::made;
+use crate::checkpoint::fill;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
 use crate::error::Error;
 use crate::fs::Fs;
@@ -126,7 +126,7 @@ impl Keeping<'_> {
             let entry = Entry::of(difference.path.clone(), difference.then.clone(), difference.at);
             let file = self.fs.create(at, 0o600)?;
             self.fill(&entry, &file, at)?;
-            made::dress(self.fs, at, before)?;
+            fill::dress(self.fs, at, before)?;
             if let Some(first) = &difference.link {
                 self.firsts.insert(first.clone(), name);
             }
@@ -143,9 +143,9 @@ impl Keeping<'_> {
             self.fs.link(self.objects.at(first), at)?;
             return Ok(kept);
         }
-        made::object(self.fs, at, before)?;
+        fill::object(self.fs, at, before)?;
         if let Some(first) = &difference.link {
-            made::dress(self.fs, at, before)?;
+            fill::dress(self.fs, at, before)?;
             self.firsts.insert(first.clone(), name);
         }
         Ok(kept)

@@ -119,8 +119,8 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::{Origin, Sizes};
-    use super::*;
+    use crate::session::discarded::*;
+    use crate::session::header::{Origin, Sizes};
 
     #[test]
     fn the_oldest_go_by_age_and_by_amount() {

@@ -1,7 +1,8 @@
 //! The objects of the snapshot before, read along with the walk of the tree.
 
 use super::index::{Index, Known};
-use super::manifest::{self, Entry, Merged, PathLine, Reading};
+use super::manifest;
+use super::manifest::{Entry, Merged, PathLine, Reading};
 use super::series::{Series, Summary};
 use crate::error::Error;
 

@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use super::header::Steps;
-use super::opened::{Locked, part};
+use super::opened::Locked;
+use super::opened::part;
 use super::run::Run;
 use super::steps::StepList;
 use crate::error::Error;
