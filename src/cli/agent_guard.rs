@@ -12,10 +12,10 @@ use crate::remedy::shell;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::verb::error::refused;
-use crate::verb::guard::limited;
+use crate::verb::resolve::guard::limited;
+use crate::verb::resolve::want::Want;
+use crate::verb::resolve::which;
 use crate::verb::table::Decider;
-use crate::verb::want::Want;
-use crate::verb::which;
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.

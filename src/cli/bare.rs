@@ -22,9 +22,10 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
-use crate::verb::scope::Scope;
-use crate::verb::standing::Standing;
-use crate::verb::waiting::{Waiting, waiting};
+use crate::verb::act::unconfirmed::Waiting;
+use crate::verb::act::unconfirmed::waiting;
+use crate::verb::resolve::scope::Scope;
+use crate::verb::resolve::standing::Standing;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -84,7 +85,7 @@ pub fn here(call: &Call) -> Result<Ended, Error> {
     let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let operations = crate::verb::standing::cut_off(store, crate::engine::recover::interrupted::interrupted(store)?);
+    let operations = crate::verb::resolve::standing::cut_off(store, crate::engine::recover::interrupted::interrupted(store)?);
     let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let unconfirmed = waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);

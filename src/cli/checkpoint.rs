@@ -30,7 +30,7 @@ use crate::tree::json::Each;
 use crate::tree::state::{Object, State, printed, sort_word};
 use crate::tree::time;
 use crate::verb::error::at_work;
-use crate::verb::standing::is_held;
+use crate::verb::resolve::standing::is_held;
 
 /// A checkpoint in a listing.
 #[derive(Serialize)]

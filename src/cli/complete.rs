@@ -30,10 +30,10 @@ use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 use crate::tree::project::project_of;
-use crate::verb::scope::Scope;
+use crate::verb::resolve::scope::Scope;
+use crate::verb::resolve::want::Want;
+use crate::verb::resolve::which;
 use crate::verb::table::find;
-use crate::verb::want::Want;
-use crate::verb::which;
 
 const VARIABLE: &str = "RECANT_COMPLETE";
 /// The most offers. Nobody reads more.

@@ -33,8 +33,8 @@ use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
 use crate::verb::commit::{Commit, commit as commit_part};
-use crate::verb::guard;
-use crate::verb::target::{Target, What};
+use crate::verb::resolve::guard;
+use crate::verb::resolve::target::{Target, What};
 
 /// The most bytes of a file of state that are read for what an agent obeys in it.
 const MOST: u64 = 16 << 20;

@@ -20,8 +20,8 @@ use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::Store;
-use crate::verb::guard;
-use crate::verb::want::Want;
+use crate::verb::resolve::guard;
+use crate::verb::resolve::want::Want;
 
 #[derive(Serialize)]
 struct Imported<'a> {

@@ -23,9 +23,12 @@ use crate::session::prune::{self, Which, is_awaited};
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
 use crate::verb::discard::is_done;
-use crate::verb::guard;
-use crate::verb::unneeded::{Committed, keeps_overwritten, may_go, may_lose_checkpoint};
-use crate::verb::want::Want;
+use crate::verb::resolve::guard;
+use crate::verb::resolve::want::Want;
+use crate::verb::retention::Committed;
+use crate::verb::retention::keeps_overwritten;
+use crate::verb::retention::may_go;
+use crate::verb::retention::may_lose_checkpoint;
 
 #[derive(Serialize)]
 pub struct Whole {

@@ -18,8 +18,9 @@ use crate::face::text::recovered::{line, say_strays};
 use crate::face::text::said;
 use crate::remedy::Remedy;
 use crate::session::id::Id;
-use crate::verb::collect::{self, TakenIn};
-use crate::verb::want::Want;
+use crate::verb::resolve::killed_run;
+use crate::verb::resolve::killed_run::TakenIn;
+use crate::verb::resolve::want::Want;
 
 /// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; with `"why"` if it failed, and `"remedy"` then or if
 /// something is left.
@@ -62,7 +63,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
                     return Err(problem);
                 }
             };
-            held = collect::take_in_all(call, store)?;
+            held = killed_run::take_in_all(call, store)?;
             settled.recovered
         }
         (Some(key), _) => {
@@ -80,7 +81,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
             if there {
                 vec![interrupted::one(&call.fs, store, &id, choice)]
             } else {
-                held.extend(collect::take_in_one(call, store, &id));
+                held.extend(killed_run::take_in_one(call, store, &id));
                 Vec::new()
             }
         }

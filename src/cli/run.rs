@@ -43,8 +43,9 @@ use crate::session::squash::Keep;
 use crate::session::store::Store;
 use crate::verb::commit::commit_run;
 use crate::verb::discard::free_overdue;
-use crate::verb::go_on::{self, Aim, Begun};
-use crate::verb::news;
+use crate::verb::resolve::go_on;
+use crate::verb::resolve::go_on::{Aim, Begun};
+use crate::verb::resolve::news;
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]

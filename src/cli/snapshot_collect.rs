@@ -22,7 +22,7 @@ use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
 use crate::snapshot::to_session;
 use crate::snapshot::to_session::Step;
-use crate::verb::begun::filled;
+use crate::verb::act::temporary::filled;
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {

@@ -25,8 +25,10 @@ use crate::snapshot::compare::{self, Compared, Hashes, Terms};
 use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
-use crate::verb::act::{self, Conflicts};
-use crate::verb::begun::{filled, take_away};
+use crate::verb::act::carry_out;
+use crate::verb::act::carry_out::Conflicts;
+use crate::verb::act::temporary::filled;
+use crate::verb::act::temporary::take_away;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -130,7 +132,7 @@ fn put_back(
     let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, store.begin_own(&call.fs, putting.recorded.clone())?, fill)?;
     let terms = (Conflicts::forced(putting.force), Effect::Apply);
-    let done = act::restore(call, store, &mut session, putting.act, terms);
+    let done = carry_out::restore(call, store, &mut session, putting.act, terms);
     drop(writing_out);
     let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
     call.note_in_log(store, &(putting.entry)(&session, counts));
@@ -185,7 +187,7 @@ pub fn would_what_can(
 
 /// Leaves the paths that prevented an act. False if it was prevented by something else.
 fn give_up(series: &Series, compared: &mut Compared, error: &Error) -> bool {
-    let prevented_by = act::prevented_by(error);
+    let prevented_by = carry_out::prevented_by(error);
     let rows: HashMap<&str, &str> = prevented_by.iter().map(|row| (&*row.path, &*row.why)).collect();
     let why = |path: &AbsPath| {
         let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
@@ -253,7 +255,7 @@ fn would(
 ) -> Result<Report, Error> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, store.begin_own(&call.fs, recorded)?, fill)?;
-    let done = act::restore(call, store, &mut session, act, (Conflicts::Stop, Effect::Print));
+    let done = carry_out::restore(call, store, &mut session, act, (Conflicts::Stop, Effect::Print));
     take_away(call, store, session);
     let report = done.map_err(|problem| of_snapshot(problem, series, n))?;
     report.notes.iter().for_each(|note| call.out.warn(note));

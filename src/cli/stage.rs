@@ -16,7 +16,7 @@ use crate::session::change::Sort;
 use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::stage::{Desk, Write};
-use crate::verb::want::Want;
+use crate::verb::resolve::want::Want;
 
 #[derive(Serialize)]
 struct Begun<'a> {

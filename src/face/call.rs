@@ -24,10 +24,10 @@ use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::not_confirmed;
-use crate::verb::news;
+use crate::verb::fact::Said;
 use crate::verb::parts::select::Selection;
 use crate::verb::question::{Choosing, Question};
-use crate::verb::said::Said;
+use crate::verb::resolve::news;
 
 /// One call, with what all verbs need.
 pub struct Call {

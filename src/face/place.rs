@@ -11,7 +11,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::remedy::shell;
 use crate::session::change::Changes;
-use crate::verb::chosen::TypedPath;
+use crate::verb::resolve::named_changes::TypedPath;
 
 /// A store's path as it was given, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]

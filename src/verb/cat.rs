@@ -2,9 +2,9 @@
 
 use std::fs::File;
 
-use super::chosen::TypedPath;
 use super::desk::Desk;
 use super::error::{self, not_in_session};
+use super::resolve::named_changes::TypedPath;
 use crate::compare::sources::{Content, Sources};
 use crate::error::Error;
 use crate::fs::path::AbsPath;

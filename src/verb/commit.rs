@@ -10,21 +10,22 @@
 //! commit_part: pieces ── a session of them ── act::carry_out ─┴ told to the session that it left ── Acted
 //! ```
 
-use super::act::{Act, Conflicts, on_session};
-use super::acted::{Acted, PartOf};
-use super::behind::Behind;
-use super::deadline;
+use super::act::carry_out::on_session;
+use super::act::carry_out::{Act, Conflicts};
+use super::act::deadline;
+use super::act::merge;
+use super::act::steps_behind::Behind;
+use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
-use super::merge;
-use super::news;
+use super::fact::Said;
 use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
 use super::question::{Choosing, Question};
-use super::said::Said;
-use super::target::{Target, What};
-use super::want::Want;
+use super::resolve::news;
+use super::resolve::target::{Target, What};
+use super::resolve::want::Want;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::layers::rejoin::Rest;
 use crate::commit;

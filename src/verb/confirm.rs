@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::deadline::remove_mark;
+use super::act::deadline::remove_mark;
+use super::act::unconfirmed::marked;
 use super::desk::Desk;
 use super::error;
+use super::fact::Said;
+use super::resolve::want::Want;
 use super::rollback::take_back;
-use super::said::Said;
-use super::waiting::marked;
-use super::want::Want;
 use crate::error::{Error, Kind};
 use crate::session::deadline::Deadline;
 use crate::session::header::Header;

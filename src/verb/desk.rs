@@ -4,9 +4,9 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use super::error::{self, is_inside};
+use super::fact::{Collected, Said};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
-use super::said::{Collected, Said};
 use crate::capture::run::inside::Inside;
 use crate::capture::run::inside::capture;
 use crate::compare::sources::Sources;

@@ -12,10 +12,11 @@ use blocks::Parts;
 use compared::{Compared, Contents, Pair};
 use conflicts::Conflicts;
 
-use super::chosen::{TypedPath, chosen};
 use super::desk::Desk;
 use super::error::{content_gone, step_0};
-use super::said::Said;
+use super::fact::Said;
+use super::resolve::named_changes::TypedPath;
+use super::resolve::named_changes::chosen;
 use super::steps;
 use crate::compare::steps::{Differences, States};
 use crate::error::Error;

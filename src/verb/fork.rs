@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::error;
-use super::go_on;
+use super::fact::Said;
+use super::resolve::go_on;
+use super::resolve::want::Want;
 use super::rewind::pending;
-use super::said::Said;
-use super::want::Want;
 use crate::capture::layers::fork::fill;
 use crate::error::Error;
 use crate::fs::interrupt::{self, Asked};

@@ -4,8 +4,9 @@
 use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
-use super::scope::Scope;
-use super::standing::{Standing, cut_off};
+use super::resolve::scope::Scope;
+use super::resolve::standing::Standing;
+use super::resolve::standing::cut_off;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

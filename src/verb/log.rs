@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
-use super::scope::Scope;
-use super::want::Want;
+use super::resolve::scope::Scope;
+use super::resolve::want::Want;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

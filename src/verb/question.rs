@@ -1,7 +1,8 @@
 //! The questions of a verb: yes or no, and the choice of `--patch`. A face has the words.
 
-use super::chosen::{TypedPath, chosen};
-use super::want::Want;
+use super::resolve::named_changes::TypedPath;
+use super::resolve::named_changes::chosen;
+use super::resolve::want::Want;
 use crate::engine::report::Report;
 use crate::error::Error;
 use crate::session::act::Acted;

@@ -1,10 +1,11 @@
 //! `redo`: what was rolled back of a session is committed again.
 
-use super::act::{Act, Conflicts, on_session};
-use super::acted::Acted;
+use super::act::carry_out::on_session;
+use super::act::carry_out::{Act, Conflicts};
+use super::act::value::Acted;
 use super::desk::Desk;
-use super::target::Target;
-use super::want::Want;
+use super::resolve::target::Target;
+use super::resolve::want::Want;
 use crate::engine::job::Verb;
 use crate::error::Error;
 

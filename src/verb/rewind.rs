@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::error;
-use super::go_on;
-use super::want::Want;
+use super::resolve::go_on;
+use super::resolve::want::Want;
 use crate::error::Error;
 use crate::fs::interrupt::{self, Asked};
 use crate::session::id::Id;

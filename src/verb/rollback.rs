@@ -1,17 +1,18 @@
 //! `rollback`: what a session put on the tree is taken back, all or a part. Blocks, and what is merged, are taken back by a session of its
 //! own, and the rollback of that one gives it again.
 
-use super::act::{Act, Conflicts, on_session};
-use super::acted::{Acted, PartOf};
+use super::act::carry_out::on_session;
+use super::act::carry_out::{Act, Conflicts};
+use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
+use super::fact::Said;
 use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
 use super::question::Choosing;
-use super::said::Said;
-use super::target::{Target, What};
-use super::want::Want;
+use super::resolve::target::{Target, What};
+use super::resolve::want::Want;
 use crate::compare::entries::{Entries, Taken};
 use crate::compare::merge::out_of;
 use crate::compare::merge::{Both, Onto};

@@ -2,11 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
-use super::chosen::{TypedPath, chosen};
 use super::desk::Desk;
+use super::fact::Said;
 use super::list::SessionRow;
-use super::said::Said;
-use super::standing::Standing;
+use super::resolve::named_changes::TypedPath;
+use super::resolve::named_changes::chosen;
+use super::resolve::standing::Standing;
 use crate::compare::renames::Renames;
 use crate::compare::sources::Sources;
 use crate::error::Error;

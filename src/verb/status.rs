@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use super::act::unconfirmed::Waiting;
+use super::act::unconfirmed::waiting;
 use super::error::{snapshot_unread, snapshots_of_unknown};
-use super::standing::{Standing, cut_off};
-use super::unneeded::{Committed, may_go};
-use super::waiting::{Waiting, waiting};
+use super::resolve::standing::Standing;
+use super::resolve::standing::cut_off;
+use super::retention::Committed;
+use super::retention::may_go;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::collect;
 use super::desk::Desk;
 use super::error;
 use super::list::SessionRow;
-use super::standing::{Standing, is_held};
-use super::want::Want;
+use super::resolve::killed_run;
+use super::resolve::standing::Standing;
+use super::resolve::standing::is_held;
+use super::resolve::want::Want;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -153,7 +154,7 @@ pub fn session<'d>(desk: &'d Desk, key: Option<&str>) -> Result<(&'d Store, Sess
     let id = desk.find(store, key, Want::Look)?;
     let mut session = store.session(&id)?;
     if session.header.uncollected && !is_held(&session) {
-        collect::collect_ended(desk, store, &id)?;
+        killed_run::collect_ended(desk, store, &id)?;
         session = store.session(&id)?;
     }
     Ok((store, session))

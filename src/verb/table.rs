@@ -1,6 +1,6 @@
 //! The facts about each verb, a row each: help, completion, the guard, recovery and tests read them.
 
-use super::want::Want;
+use super::resolve::want::Want;
 
 /// A verb.
 #[derive(Debug)]

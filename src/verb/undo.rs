@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-use super::acted::Acted;
+use super::act::value::Acted;
 use super::desk::Desk;
 use super::discard::{Sessions, again};
 use super::error::{self, Never};
-use super::guard;
+use super::fact::Said;
 use super::question::Question;
 use super::redo;
+use super::resolve::guard;
+use super::resolve::scope::Scope;
+use super::resolve::target::{Target, What};
+use super::resolve::want::Want;
 use super::rollback::{Rollback, rollback};
-use super::said::Said;
-use super::scope::Scope;
-use super::target::{Target, What};
 use super::turns;
-use super::want::Want;
 use crate::engine::job::Verb;
 use crate::engine::ready;
 use crate::engine::report::Report;

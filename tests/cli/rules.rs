@@ -304,13 +304,13 @@ const NO_ENGLISH: [(&str, &str); 11] = [
     ("src/verb/discard/parts.rs", "discard paths"),
     ("src/verb/discard/whole.rs", "prune --discarded"),
     ("src/verb/log.rs", "agent undo "),
-    ("src/verb/touched.rs", "agent undo {n}"),
-    ("src/verb/touched.rs", "snapshot restore {}"),
+    ("src/verb/path_log.rs", "agent undo {n}"),
+    ("src/verb/path_log.rs", "snapshot restore {}"),
     // The standing of what changed a path, in JSON.
-    ("src/verb/touched.rs", "set aside"),
-    ("src/verb/touched.rs", "pruned"),
-    ("src/verb/touched.rs", "undone since"),
-    ("src/verb/touched.rs", "rolled back"),
+    ("src/verb/path_log.rs", "set aside"),
+    ("src/verb/path_log.rs", "pruned"),
+    ("src/verb/path_log.rs", "undone since"),
+    ("src/verb/path_log.rs", "rolled back"),
     ("src/verb/undo.rs", "agent install "),
 ];
 

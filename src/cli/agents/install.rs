@@ -32,8 +32,10 @@ use crate::session::stage::{Desk, Write};
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::state::State;
-use crate::verb::act::{self, Conflicts};
-use crate::verb::begun::{filled, take_away};
+use crate::verb::act::carry_out;
+use crate::verb::act::carry_out::Conflicts;
+use crate::verb::act::temporary::filled;
+use crate::verb::act::temporary::take_away;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -291,7 +293,7 @@ fn carry_out(asked: &Asked<'_>, changes: Vec<Change>, question: &str) -> Result<
         return Err(problem);
     }
     let named = format!("{verb} the hooks for {}", agent.name());
-    let done = act::restore(call, store, &mut session, &named, (Conflicts::Stop, Effect::Apply));
+    let done = carry_out::restore(call, store, &mut session, &named, (Conflicts::Stop, Effect::Apply));
     let (result, paths) = done.as_ref().map_or(("failed", 0), |report| ("done", report.rows.len()));
     let entry = log::Entry::new(asked.words(), session.id(), session.header.generation, result, paths as u64).of(&session.header);
     call.note_in_log(store, &entry);

@@ -36,7 +36,7 @@ use crate::snapshot::series::{Locked, Series};
 use crate::snapshot::whole;
 use crate::tree::project::project_of;
 use crate::tree::time;
-use crate::verb::scope::Scope;
+use crate::verb::resolve::scope::Scope;
 use crate::verb::turns::{Near, near};
 
 /// The turns of the project that a call is made in.

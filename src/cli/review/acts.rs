@@ -18,17 +18,17 @@ use crate::fs::path::AbsPath;
 use crate::review::facts::{Act, Ended};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
+use crate::verb::act::merge;
 use crate::verb::commit::{self, Commit};
 use crate::verb::discard::{self as discards, Discard, Discarded, End};
 use crate::verb::error::refused;
-use crate::verb::guard::limited;
-use crate::verb::merge;
 use crate::verb::parts::picks;
 use crate::verb::redo;
+use crate::verb::resolve::guard::limited;
+use crate::verb::resolve::target::{Target, What};
+use crate::verb::resolve::want::Want;
 use crate::verb::rewind as rewinds;
 use crate::verb::rollback::{self, Rollback};
-use crate::verb::target::{Target, What};
-use crate::verb::want::Want;
 
 type Words = Vec<OsString>;
 

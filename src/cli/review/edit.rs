@@ -22,7 +22,7 @@ use crate::session::run::Arg;
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
 use crate::tree::state::{Meta, State, What};
-use crate::verb::want::Want;
+use crate::verb::resolve::want::Want;
 
 /// The most bytes that are edited.
 const MOST: u64 = 64 << 20;

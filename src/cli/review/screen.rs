@@ -17,8 +17,8 @@ use crate::remedy::shell;
 use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
 use crate::verb::parts::picks;
-use crate::verb::want::Want;
-use crate::verb::which;
+use crate::verb::resolve::want::Want;
+use crate::verb::resolve::which;
 
 /// The subject that the screen was opened for.
 enum Subject {

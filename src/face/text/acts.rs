@@ -17,13 +17,13 @@ use crate::face::{args, figures};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::tree::danger::Danger;
-use crate::verb::acted::{Acted, PartOf};
+use crate::verb::act::value::{Acted, PartOf};
 use crate::verb::commit::{self, Commit};
 use crate::verb::confirm;
 use crate::verb::error::untold;
 use crate::verb::redo;
+use crate::verb::resolve::target::{Target, What};
 use crate::verb::rollback::{self, Rollback};
-use crate::verb::target::{Target, What};
 use crate::verb::undo::{self, BroughtBack, How, Undone};
 
 /// Commits a session, or a part of it.

@@ -7,7 +7,7 @@ use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::{args, figures};
 use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, End, PartDiscarded, Sessions, Skipped};
-use crate::verb::target::{Target, What};
+use crate::verb::resolve::target::{Target, What};
 
 /// Discards sessions, or paths of one.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Error> {

@@ -8,10 +8,10 @@ use crate::face::out::Out;
 use crate::session::id::Id;
 use crate::session::run::Failed;
 use crate::session::undo::{BROUGHT_BACK, FREED};
-use crate::verb::behind::Behind;
+use crate::verb::act::steps_behind::Behind;
 use crate::verb::error::but;
-use crate::verb::said::{Collected, Lost, News, Said};
-use crate::verb::standing::Standing;
+use crate::verb::fact::{Collected, Lost, News, Said};
+use crate::verb::resolve::standing::Standing;
 
 /// The words for a session that a power cut may have cost content.
 pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";

@@ -21,8 +21,8 @@ use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
 use crate::tree::danger::Danger;
 use crate::tree::state::sort_word;
+use crate::verb::resolve::standing::Standing;
 use crate::verb::show::{self as verb, Shown as Value};
-use crate::verb::standing::Standing;
 
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
     let value = verb::show(call, args.id.as_deref(), &place::all_whole(&args.paths)?)?;

@@ -20,8 +20,8 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::snapshot::verify::Fault;
+use crate::verb::act::unconfirmed::Waiting;
 use crate::verb::status::{self as verb, Known, Overview, Prunable, Room, Running, Steps, StoreRow};
-use crate::verb::waiting::Waiting;
 
 /// Shows it. `turn`: the newest turn of an agent here, in a line.
 pub fn status(call: &Call, page: &args::Page, turn: fn(&Call) -> Option<String>) -> Result<Ended, Error> {

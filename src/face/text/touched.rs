@@ -13,7 +13,8 @@ use crate::face::place::{self, cwd};
 use crate::session::change::Changes;
 use crate::tree::project::project_of;
 use crate::verb::log::Filter;
-use crate::verb::touched::{self as verb, Asked, Row, Touched};
+use crate::verb::path_log as verb;
+use crate::verb::path_log::{Asked, Row, Touched};
 
 /// Shows what changed the paths. `unknown`: the only one could be a session, but is none.
 pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<Ended, Error> {

@@ -12,7 +12,8 @@ use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::verb::chosen::{TypedPath, chosen};
+use crate::verb::resolve::named_changes::TypedPath;
+use crate::verb::resolve::named_changes::chosen;
 
 /// Changes of a session, as JSON has them: docs/json.md.
 #[derive(Serialize)]

@@ -13,9 +13,10 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::steps::Step;
 use crate::session::store::Store;
-use crate::verb::chosen::{TypedPath, chosen_among};
 use crate::verb::desk::Desk;
-use crate::verb::said::Said;
+use crate::verb::fact::Said;
+use crate::verb::resolve::named_changes::TypedPath;
+use crate::verb::resolve::named_changes::chosen_among;
 
 /// The two sides of a comparison.
 #[derive(Clone, Copy)]

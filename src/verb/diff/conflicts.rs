@@ -23,8 +23,8 @@ use crate::session::change::Changes;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
-use crate::verb::chosen::TypedPath;
 use crate::verb::error::not_in_session;
+use crate::verb::resolve::named_changes::TypedPath;
 
 /// All that stands against a session, as JSON has it: docs/json.md.
 #[derive(Serialize)]

@@ -14,8 +14,8 @@ use crate::session::change::{Change, Sort};
 use crate::tree::json::Each;
 use crate::tree::state::{Object, printed};
 use crate::verb::list::SessionRow;
+use crate::verb::resolve::standing::Standing;
 use crate::verb::show::ChangeRow;
-use crate::verb::standing::Standing;
 
 /// The differences, without their contents.
 pub struct Listed<'c> {

@@ -24,15 +24,15 @@ use crate::session::run::Arg;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
-use crate::verb::chosen::TypedPath;
 use crate::verb::desk::Desk;
 use crate::verb::error;
+use crate::verb::fact::Said;
 use crate::verb::parts::picks;
 use crate::verb::parts::select::{self, Selection, Way};
 use crate::verb::question::{Choosing, Question};
-use crate::verb::said::Said;
-use crate::verb::target::{Target, What};
-use crate::verb::want::Want;
+use crate::verb::resolve::named_changes::TypedPath;
+use crate::verb::resolve::target::{Target, What};
+use crate::verb::resolve::want::Want;
 
 /// A discard that is asked for.
 #[derive(Debug, Clone)]

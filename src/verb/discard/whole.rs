@@ -18,12 +18,12 @@ use crate::session::undo::FREED;
 use crate::tree::time;
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::guard;
+use crate::verb::fact::Said;
 use crate::verb::question::Question;
-use crate::verb::said::Said;
-use crate::verb::scope::Scope;
-use crate::verb::want::Want;
-use crate::verb::which;
+use crate::verb::resolve::guard;
+use crate::verb::resolve::scope::Scope;
+use crate::verb::resolve::want::Want;
+use crate::verb::resolve::which;
 
 /// Sessions that were discarded, or would be. JSON: docs/json.md.
 #[derive(Debug, Serialize, Default)]

@@ -15,7 +15,7 @@ use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
 use crate::session::id::Id;
 use crate::tree::time;
-use crate::verb::want::Want;
+use crate::verb::resolve::want::Want;
 
 /// The error for `last` in a store without sessions.
 pub fn no_session() -> Error {

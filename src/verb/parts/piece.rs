@@ -18,13 +18,15 @@ use crate::session::run::Arg;
 use crate::session::stage::Desk as Stage;
 use crate::session::store::Store;
 use crate::tree::state::Object;
-use crate::verb::act::{Act, Conflicts, carry_out};
-use crate::verb::begun::{filled, take_away};
-use crate::verb::deadline;
+use crate::verb::act::carry_out::carry_out;
+use crate::verb::act::carry_out::{Act, Conflicts};
+use crate::verb::act::deadline;
+use crate::verb::act::temporary::filled;
+use crate::verb::act::temporary::take_away;
+use crate::verb::act::unconfirmed::Waiting;
 use crate::verb::desk::Desk;
 use crate::verb::error::{MISSING, Subject};
-use crate::verb::target::{Target, What};
-use crate::verb::waiting::Waiting;
+use crate::verb::resolve::target::{Target, What};
 
 /// A change to be made: what a part takes of one of a session, forth or back.
 pub struct Piece {

@@ -18,8 +18,8 @@ use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
-use crate::verb::chosen::TypedPath;
 use crate::verb::error;
+use crate::verb::resolve::named_changes::TypedPath;
 
 /// The word that stands for a file's metadata among the numbers of its blocks.
 pub const META: &str = "m";

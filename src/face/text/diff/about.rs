@@ -16,7 +16,7 @@ use crate::session::header::Status;
 use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::verb::diff::compared::Pair;
-use crate::verb::standing::Standing;
+use crate::verb::resolve::standing::Standing;
 
 fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;

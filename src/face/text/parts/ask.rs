@@ -15,7 +15,7 @@ use crate::session::change::Change;
 use crate::verb::error::patch_unasked;
 use crate::verb::parts::select::Selection;
 use crate::verb::question::Choosing;
-use crate::verb::want::Want;
+use crate::verb::resolve::want::Want;
 
 /// The keys, and what they do; the blocks' own ones last.
 const HELP: [(&str, &str); 8] = [

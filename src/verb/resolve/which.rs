@@ -2,18 +2,22 @@
 //! it, or the only one that has it. No word reaches further back because a verb cannot act on what it means. A verb that only reads takes
 //! the store's newest if this project has none.
 
-use super::collect;
-use super::desk::Desk;
-use super::error::{self, does_not_fit, none_here, which_of};
-use super::question::Question;
-use super::said::Said;
-use super::scope::{Scope, begun_in};
+use super::killed_run;
+use super::scope::Scope;
+use super::scope::begun_in;
 use super::want::Want;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Named, Store};
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::error::does_not_fit;
+use crate::verb::error::none_here;
+use crate::verb::error::which_of;
+use crate::verb::fact::Said;
+use crate::verb::question::Question;
 
 /// The session that `key` means. Says which session `last` is, where the result does not, and which one a name is if it is another project's.
 ///
@@ -159,7 +163,7 @@ fn collected(desk: &Desk, store: &Store, header: Header) -> Result<Option<Header
         Err(error) if error.kind() == Kind::Busy => return Ok(Some(header)),
         locked => locked?,
     };
-    if locked.header.uncollected && collect::collect(desk, store, &mut locked).is_err() {
+    if locked.header.uncollected && killed_run::collect(desk, store, &mut locked).is_err() {
         // It is meant all the same: the verb says why it cannot be collected.
         return Ok(Some(header));
     }

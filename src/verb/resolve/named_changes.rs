@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::not_in_session;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
+use crate::verb::error::not_in_session;
 
 /// A path as somebody gave it, below the working directory: absolute, with links and `..` as they were typed.
 #[derive(Debug, Clone)]

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::desk::Desk;
-use super::error::no_project;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::store::Store;
 use crate::tree::project::project_of;
+use crate::verb::desk::Desk;
+use crate::verb::error::no_project;
 
 /// A project, or everywhere. Keeps the projects of directories that were looked up before.
 pub struct Scope {

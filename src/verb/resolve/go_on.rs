@@ -2,11 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::collect;
-use super::desk::Desk;
-use super::error::{self, no_name, refusal};
 use super::guard::refuse_in_a_persons;
-use super::said::Said;
+use super::killed_run;
 use super::scope::Scope;
 use super::want::Want;
 use crate::error::{Error, Kind, Reason};
@@ -15,6 +12,11 @@ use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::error::no_name;
+use crate::verb::error::refusal;
+use crate::verb::fact::Said;
 
 /// How a call names the session.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +133,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     })?;
     crate::engine::ready::refuse_interrupted(store, id)?;
     if session.header.uncollected {
-        collect::collect(desk, store, &mut session)?;
+        killed_run::collect(desk, store, &mut session)?;
     }
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
     refuse(&session.header, in_memory, Want::GoOn)?;

@@ -1,9 +1,6 @@
 //! The session that an act is about, and what of it.
 
-use super::chosen::TypedPath;
-use super::desk::Desk;
-use super::error;
-use super::parts::picks;
+use super::named_changes::TypedPath;
 use super::want::Want;
 use crate::compare::picked::Picked;
 use crate::engine::Effect;
@@ -13,6 +10,9 @@ use crate::fs::path::AbsPath;
 use crate::session::act::{Part, TakesBack};
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::parts::picks;
 
 /// A session, and what of it.
 #[derive(Debug, Clone)]

@@ -4,9 +4,6 @@ use std::rc::Rc;
 
 use globset::GlobSetBuilder;
 
-use super::desk::Desk;
-use super::error::{self, Subject};
-use super::said::Said;
 use crate::capture::layers::rejoin;
 use crate::capture::layers::rejoin::Rest;
 use crate::checkpoint::limits::{Limits, OnLimit};
@@ -29,6 +26,10 @@ use crate::session::change::Change;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
 use crate::tree::project::project_of;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::error::Subject;
+use crate::verb::fact::Said;
 
 /// The conflicts over which an act goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

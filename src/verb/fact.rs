@@ -1,6 +1,6 @@
 //! The facts that a verb tells while it works. A face has the words.
 
-use super::behind::Behind;
+use super::act::steps_behind::Behind;
 use crate::capture::layers::rejoin::Rest;
 use crate::engine::recover::interrupted::{Finding, Recovered};
 use crate::error::Error;

@@ -3,12 +3,12 @@
 //! back. A terminal is no proof of one: some agents give their shell a terminal. A guard rail, not a jail: whoever has a shell can type what
 //! a person can.
 
-use super::desk::Desk;
-use super::error;
 use crate::config::AgentCommit;
 use crate::error::Error;
 use crate::session::header::Header;
 use crate::session::opened::Session;
+use crate::verb::desk::Desk;
+use crate::verb::error;
 
 /// The variable that tells of an agent which may make nothing real. Inside a run nothing is.
 pub fn limited(desk: &Desk) -> Option<&'static str> {

@@ -1,10 +1,10 @@
 //! Sessions that a verb begins for itself and fills at once. One that comes to nothing is removed, and nobody sees it.
 
-use super::desk::Desk;
-use super::said::Said;
 use crate::error::Error;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::fact::Said;
 
 /// Fills a session that was just begun. If `fill` fails, the session is removed.
 pub fn filled<E: Into<Error>>(

@@ -1,15 +1,15 @@
 //! The deadline of a commit that is to be confirmed: set before it, begun once it is sealed, its mark removed when it is over.
 
-use super::desk::Desk;
-use super::error;
-use super::said::Said;
-use super::waiting::{DIRECTORY, Waiting};
+use super::unconfirmed::{DIRECTORY, Waiting};
 use crate::error::Error;
 use crate::session::deadline::Deadline;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::fact::Said;
 
 /// Removes the mark of a session. One that stays goes the next time.
 pub fn remove_mark(desk: &Desk, store: &Store, id: &Id) {

@@ -1,13 +1,13 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
-use super::desk::Desk;
-use super::error;
-use super::said::{Collected, Lost, Said};
 use crate::capture::run::hold::collect_ended as collect_into;
 use crate::error::{Error, Kind};
 use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::fact::{Collected, Lost, Said};
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
 pub fn collect_ended(desk: &Desk, store: &Store, id: &Id) -> Result<(), Error> {

@@ -1,9 +1,6 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use super::desk::Desk;
-use super::error;
-use super::said::Said;
 use crate::capture::layers::choice::choose;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::layers::choice_terms::Choice;
@@ -18,6 +15,9 @@ use crate::session::merge_base;
 use crate::session::opened::Locked;
 use crate::session::run::Arg;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::fact::Said;
 
 /// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
 /// paths of the rest. False if nothing is left then.

@@ -1,14 +1,14 @@
 //! News of what others did: told to an agent once, before its next command; asked about at a person's commit.
 
-use super::desk::Desk;
-use super::question::Question;
-use super::said::{News, Said};
 use super::scope::Scope;
 use crate::error::Error;
 use crate::session::header::Header;
 use crate::session::log;
 use crate::session::opened::Session;
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::fact::{News, Said};
+use crate::verb::question::Question;
 
 /// Tells an agent, once, what others did to the session in which its command goes on, and to the one that had its name before.
 ///

@@ -1,10 +1,7 @@
 //! The sessions that a call opens: to look at, to change, and after what a crash left is settled.
 
-use super::collect;
-use super::desk::Desk;
-use super::error::{COMMIT_MORE, RECOVERED, at_work};
 use super::guard;
-use super::said::Said;
+use super::killed_run;
 use super::want::Want;
 use super::which;
 use crate::engine::ready::{self, Settled};
@@ -16,6 +13,10 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error::at_work;
+use crate::verb::error::{COMMIT_MORE, RECOVERED};
+use crate::verb::fact::Said;
 
 impl Desk {
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
@@ -28,7 +29,7 @@ impl Desk {
         let id = self.find(store, key, Want::Look)?;
         let mut session = store.session(&id)?;
         if session.header.uncollected {
-            collect::collect_ended(self, store, &id)?;
+            killed_run::collect_ended(self, store, &id)?;
             session = store.session(&id)?;
         }
         Ok((store, session))
@@ -74,7 +75,7 @@ impl Desk {
     pub fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
-        let collect = |locked: &mut Locked| collect::collect(self, store, locked);
+        let collect = |locked: &mut Locked| killed_run::collect(self, store, locked);
         let recover = || {
             let mut recovered = self.recovered.take();
             recovered.extend(self.prepare_to_change(store)?);
@@ -92,7 +93,7 @@ impl Desk {
             _ => {}
         }
         if want == Want::Commit {
-            collect::refuse_unseen(self, &locked)?;
+            killed_run::refuse_unseen(self, &locked)?;
         }
         Ok((store, locked))
     }
@@ -108,7 +109,7 @@ impl Desk {
         }
         let mut locked = locked?;
         if locked.header.uncollected {
-            collect::collect(self, store, &mut locked)?;
+            killed_run::collect(self, store, &mut locked)?;
         }
         ready::refuse_interrupted(store, &id)?;
         Ok((store, locked))

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::behind::Behind;
-use super::waiting::Waiting;
+use super::steps_behind::Behind;
+use super::unconfirmed::Waiting;
 use crate::capture::layers::rejoin::Rest;
 use crate::engine::report::Report;
 use crate::session::id::Id;
