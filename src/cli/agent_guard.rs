@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::agents;
-use super::table::{only_tells, row};
 use crate::error::{Error, shell_word};
+use crate::face::args::table::only_tells;
+use crate::face::args::table::row;
 use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use crate::face::call::Call;
 use crate::remedy::shell;

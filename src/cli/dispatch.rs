@@ -1,15 +1,18 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
-use super::table::effect;
 use super::{
-    agent_run, agents, bare, before, checkpoint, complete, config, cut_runs, doctor, far, manual, mcp, moving, prune_all,
-    recover, review, run, snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
+    agent_run, agents, bare, before, checkpoint, config, cut_runs, doctor, far, moving, prune_all, recover, review, run,
+    snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
 };
 use crate::error::Error;
+use crate::face::args::table::effect;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::mcp::carry;
 use crate::face::out::Out;
+use crate::face::program::complete;
+use crate::face::text::man;
 use crate::face::text::{acts, cat, diff, discard, list, log, rewind, show, status, steps};
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::table::Effect;
@@ -72,7 +75,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
             AgentVerb::Guide => agents::guide(call),
         },
         Verb::Hook(args) => agents::hook::hook(call, &args),
-        Verb::Mcp => mcp::mcp(call),
+        Verb::Mcp => carry::mcp(call),
         Verb::Prune(args) => prune_all::prune(call, &args),
         Verb::Recover(args) => recover::recover(call, &args),
         Verb::Cat(args) => cat::cat(call, &args),
@@ -80,7 +83,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Log(args) => log::log(call, &args),
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),
-        Verb::Man(args) => manual::man(call, &args),
+        Verb::Man(args) => man::man(call, &args),
         Verb::Here => bare::here(call),
         // Carried out before there was a call.
         Verb::Far(args) => Ok(far::far(&args)),

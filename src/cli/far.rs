@@ -13,9 +13,9 @@ use std::time::Duration;
 use clap::Parser;
 
 use super::door;
-use super::table::effect;
 use crate::compare::shown::Names;
 use crate::error::{Error, Kind, Reason};
+use crate::face::args::table::effect;
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};

@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::caches;
-use super::finish::finish;
 use crate::config::Color;
 use crate::error::{Error, Kind, command, set_call, shell_word};
 use crate::face::ended::Ended;
 use crate::face::out::{Form, Out};
+use crate::face::program::finish::finish;
 use crate::verb::table::Effect;
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.

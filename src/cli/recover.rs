@@ -14,8 +14,8 @@ use crate::error::{Error, Kind};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::text::fact;
 use crate::face::text::recovered::{line, say_strays};
-use crate::face::text::said;
 use crate::remedy::Remedy;
 use crate::session::id::Id;
 use crate::verb::resolve::killed_run;
@@ -130,7 +130,7 @@ fn row_of_held((id, held): &TakenIn) -> Row<'_> {
         remedy: None,
     };
     match held {
-        Ok(collected) if collected.lost.is_some() => row.notes = vec![said::collected(collected)].into(),
+        Ok(collected) if collected.lost.is_some() => row.notes = vec![fact::collected(collected)].into(),
         Ok(_) => {}
         Err(problem) => {
             (row.result, row.why, row.remedy) = ("failed", Some(problem.message().to_owned()), problem.advice().cloned());
@@ -141,7 +141,7 @@ fn row_of_held((id, held): &TakenIn) -> Row<'_> {
 
 fn line_of_held((id, held): &TakenIn) -> String {
     match held {
-        Ok(collected) => said::collected(collected),
+        Ok(collected) => fact::collected(collected),
         Err(problem) => {
             let remedy = problem.advice().map_or(String::new(), |remedy| format!("\n{remedy}"));
             format!("the run of session {id} was cut off; what it had changed cannot be collected: {}{remedy}", problem.message())

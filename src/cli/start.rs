@@ -8,18 +8,23 @@ use std::process::ExitCode;
 
 use super::agent_guard;
 use super::dispatch::{self, not_begun};
-use super::finish::finish;
-use super::table::effect;
-use super::{complete, exit, far, help, misuse, outside, remote};
+use super::far as served;
+use super::{misuse, outside};
 use crate::capture::run::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
 use crate::face::args::Verb;
+use crate::face::args::help;
+use crate::face::args::table::effect;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::far;
 use crate::face::near::Near;
 use crate::face::out::{Form, Out};
 use crate::face::place::{self, Place};
+use crate::face::program::complete;
+use crate::face::program::exit;
+use crate::face::program::finish::finish;
 use crate::remedy::shell;
 use crate::verb::table::Effect;
 
@@ -60,7 +65,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     };
     let global = &cli.global;
     if let Verb::Far(args) = cli.verb() {
-        return far::far(args);
+        return served::far(args);
     }
     let near = global.far.as_deref().map(Near::read);
     crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
@@ -86,7 +91,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     };
     // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
     let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp);
-    let host = if is_here { None } else { remote::asked_for(global) };
+    let host = if is_here { None } else { far::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
         Some(dir) if host.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
@@ -115,8 +120,8 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         return finish(&call.out, ended, Effect::None);
     }
     if let Some(host) = host {
-        let ended = remote::carry_out(&call, &cli, &args[1..], &host);
-        return remote::finish(&call.out, ended, cli.verb());
+        let ended = far::carry_out(&call, &cli, &args[1..], &host);
+        return far::finish(&call.out, ended, cli.verb());
     }
     let ended = dispatch::carry_out(&call, cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effect)

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::bar::Bar;
 use super::out::Out;
 use super::place::Place;
+use super::text::fact;
 use super::{by, errors, watcher};
 use crate::compare::sources::Sources;
 use crate::config::Config;
@@ -13,7 +14,6 @@ use crate::engine::Progress;
 use crate::error::{Error, Kind};
 use crate::face::text::parts::ask;
 use crate::face::text::question;
-use crate::face::text::said;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -67,7 +67,7 @@ impl Caller for Process {
     }
 
     fn tell(&self, said: Said<'_>) {
-        said::tell(&self.out, &said);
+        fact::tell(&self.out, &said);
     }
 
     fn ask(&self, question: Question<'_>) -> bool {

@@ -357,7 +357,7 @@ const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason",
 /// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
 const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
-    ("src/cli/complete.rs", "snapshot ", "a verb's name"),
+    ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/cover.rs", "gitdir: ", "git's"),
     ("src/tree/git_head.rs", "ref: ", "git's"),
     ("src/cli/misuse.rs", "error: ", "clap's words"),
@@ -371,7 +371,7 @@ const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     // Until the verbs of the screen, of snapshots and of differences return values.
     ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
-    ("src/review/sheet.rs", "conflict", "remarks of a difference"),
+    ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
     ("src/compare/html/file.rs", "mode ", "remarks of a difference"),
     ("src/cli/snapshot_restore.rs", "it cannot be", "what a comparison left"),
 ];

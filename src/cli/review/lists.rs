@@ -6,9 +6,9 @@ use crate::cli::agents::turns;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::figures;
+use crate::face::screen::facts::Row;
 use crate::face::text::steps;
 use crate::fs::path::AbsPath;
-use crate::review::facts::Row;
 use crate::session::id::Id;
 
 /// Names of columns, and rows.

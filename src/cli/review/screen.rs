@@ -11,10 +11,11 @@ use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::screen::facts;
+use crate::face::screen::facts::{Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::remedy::shell;
-use crate::review::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::session::id::Id;
 use crate::verb::parts::picks;
 use crate::verb::resolve::want::Want;
@@ -51,7 +52,7 @@ pub fn review(call: &Call, args: &args::Review, carry_out: CarryOut) -> Result<E
     let names = call.out.names();
     let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call, carry_out), has_turns };
     let show = Box::new(move |path: &AbsPath| names.show(path));
-    crate::review::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
+    crate::face::screen::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
     reviewed.acts.said().iter().for_each(|line| call.out.say(line));
     Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
 }

@@ -13,11 +13,11 @@ use crate::compare::steps::{Differences, States};
 use crate::compare::view::View;
 use crate::error::{Error, Kind};
 use crate::face::figures;
+use crate::face::screen::facts::{Act, Contents, Look, May, Open, Planned, Seen};
+use crate::face::screen::sheet::Sheet;
 use crate::face::text::list::shown;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::review::facts::{Act, Contents, Look, May, Open, Planned, Seen};
-use crate::review::sheet::Sheet;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -127,7 +127,7 @@ fn may(session: &Session, has_turns: bool) -> May {
 fn notes(header: &Header, run: Option<&Run>) -> Vec<String> {
     let mut notes = Vec::new();
     if header.unsynced {
-        notes.push(crate::face::text::said::UNSYNCED.to_owned());
+        notes.push(crate::face::text::fact::UNSYNCED.to_owned());
     }
     notes.extend(header.left.iter().map(|left| format!("{}: left as somebody changed it", left.path)));
     if let Some(run) = run {

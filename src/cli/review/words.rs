@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::review::facts::{Look, Seen};
+use crate::face::screen::facts::{Look, Seen};
 use crate::tree::hash::Hash;
 
 /// An error as the screen shows it.

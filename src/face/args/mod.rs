@@ -3,10 +3,12 @@
 
 mod agent;
 mod apply;
+pub mod help;
 mod look;
 mod run;
 mod session;
 mod snapshot;
+pub mod table;
 mod verbs;
 mod words;
 

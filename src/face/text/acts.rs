@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{discard, said, waiting};
+use super::{discard, fact, waiting};
 use crate::capture::layers::rejoin::Rest;
 use crate::checkpoint::limits::Large;
 use crate::compare::shown::cut;
@@ -148,10 +148,10 @@ fn say(out: &Out, acted: &Acted) {
         acted.waiting.iter().for_each(|waiting| waiting::say(out, waiting));
     }
     if let (None, Some((of, rest))) = (&acted.part_of, &acted.rest) {
-        said::rest(out, of, &acted.session, rest);
+        fact::rest(out, of, &acted.session, rest);
     }
     if let Some(behind) = &acted.behind {
-        said::left_behind(out, &acted.session, *behind);
+        fact::left_behind(out, &acted.session, *behind);
     }
 }
 

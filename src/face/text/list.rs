@@ -1,7 +1,7 @@
 //! `list`: sessions, a line each.
 
+use super::fact;
 use super::heads::calls;
-use super::said;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
@@ -131,7 +131,7 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
     let rows = listed.iter().map(|Row { header, standing, project }| {
         [
             calls(&header.id),
-            said::standing(*standing),
+            fact::standing(*standing),
             figures::grouped(header.counts.changes),
             figures::bytes(header.sizes.all()),
             figures::day(header.changed),

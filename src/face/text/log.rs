@@ -1,9 +1,11 @@
-//! `log`: what was done, a line each, the newest first. Of paths: what changed them ([`super::touched`]).
+//! `log`: what was done, a line each, the newest first. Of paths: what changed them ([`super::path_log`]).
 
 use std::path::{Path, PathBuf};
 
 use super::list::shown;
-use super::touched::{again, filter, touched};
+use super::path_log::again;
+use super::path_log::filter;
+use super::path_log::touched;
 use crate::compare::shown::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;

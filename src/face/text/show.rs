@@ -2,7 +2,7 @@
 
 use super::list::shown;
 use super::steps::words;
-use super::{acts, coverage, said};
+use super::{acts, coverage, fact};
 use crate::compare::renames::Renames;
 use crate::compare::shown::cut;
 use crate::compare::shown::cut_off;
@@ -88,7 +88,7 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let header = &session.header;
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
-    rows.push(("status", said::standing(standing)));
+    rows.push(("status", fact::standing(standing)));
     let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", figures::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {

@@ -8,7 +8,7 @@ use crate::error::command;
 use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::text::coverage;
-use crate::face::text::said::UNSYNCED;
+use crate::face::text::fact::UNSYNCED;
 use crate::face::text::show::{self, agent_text};
 use crate::face::text::steps::words;
 use crate::fs::path::AbsPath;

@@ -1,0 +1,96 @@
+//! From a verb's arguments to its row.
+
+use super::agent::AgentVerb;
+use super::session::{CheckpointVerb, SessionVerb};
+use super::snapshot::SnapshotVerb;
+use super::verbs::Verb;
+use crate::verb::table::{Effect, Row, find};
+
+/// The row of a verb.
+pub fn row(verb: &Verb) -> &'static Row {
+    find(match verb {
+        Verb::Run(_) => "run",
+        Verb::Shell(_) => "shell",
+        Verb::Session { verb } => match verb {
+            SessionVerb::New(_) => "session new",
+            SessionVerb::Write(_) => "session write",
+            SessionVerb::Delete(_) => "session delete",
+            SessionVerb::Mkdir(_) => "session mkdir",
+            SessionVerb::Symlink(_) => "session symlink",
+            SessionVerb::Chmod(_) => "session chmod",
+            SessionVerb::Rename(_) => "session rename",
+            SessionVerb::Export(_) => "session export",
+            SessionVerb::Import(_) => "session import",
+        },
+        Verb::List(_) => "list",
+        Verb::Show(_) => "show",
+        Verb::Discard(_) => "discard",
+        Verb::Steps(_) => "steps",
+        Verb::Diff(_) => "diff",
+        Verb::Review(_) => "review",
+        Verb::Rewind(_) => "rewind",
+        Verb::Fork(_) => "fork",
+        Verb::Commit(_) => "commit",
+        Verb::Confirm(_) => "confirm",
+        Verb::Rollback(_) => "rollback",
+        Verb::Undo(_) => "undo",
+        Verb::Redo(_) => "redo",
+        Verb::Checkpoint { verb } => match verb {
+            CheckpointVerb::List => "checkpoint list",
+            CheckpointVerb::Show(_) => "checkpoint show",
+            CheckpointVerb::Verify(_) => "checkpoint verify",
+        },
+        Verb::Snapshot { verb } => match verb {
+            SnapshotVerb::Create(_) => "snapshot create",
+            SnapshotVerb::List(_) => "snapshot list",
+            SnapshotVerb::Show(_) => "snapshot show",
+            SnapshotVerb::Diff(_) => "snapshot diff",
+            SnapshotVerb::Restore(_) => "snapshot restore",
+            SnapshotVerb::Verify(_) => "snapshot verify",
+        },
+        Verb::Agent { verb } => match verb {
+            AgentVerb::Install(_) => "agent install",
+            AgentVerb::Uninstall(_) => "agent uninstall",
+            AgentVerb::Status(_) => "agent status",
+            AgentVerb::Guide => "agent guide",
+            AgentVerb::Run(_) => "agent run",
+            AgentVerb::Turns(_) => "agent turns",
+            AgentVerb::Diff(_) => "agent diff",
+            AgentVerb::Undo(_) => "agent undo",
+        },
+        Verb::Hook(_) => "hook",
+        Verb::Mcp => "mcp",
+        Verb::Recover(_) => "recover",
+        Verb::Prune(_) => "prune",
+        Verb::Cat(_) => "cat",
+        Verb::Status(_) => "status",
+        Verb::Log(_) => "log",
+        Verb::Doctor(_) => "doctor",
+        Verb::Config => "config",
+        Verb::Completions(_) => "completions",
+        Verb::Man(_) => "man",
+        Verb::Here | Verb::Far(_) => "",
+    })
+}
+
+/// The effect of a call that ended well.
+pub fn effect(verb: &Verb) -> Effect {
+    if only_tells(verb) { Effect::None } else { row(verb).effect }
+}
+
+/// True for a dry run.
+pub fn only_tells(verb: &Verb) -> bool {
+    match verb {
+        Verb::Commit(args) => args.what.dry_run,
+        Verb::Rollback(args) => args.what.dry_run,
+        Verb::Undo(args) => args.dry_run,
+        Verb::Redo(args) => args.dry_run,
+        Verb::Rewind(args) => args.dry_run,
+        Verb::Fork(args) => args.dry_run,
+        Verb::Prune(args) => args.dry_run,
+        Verb::Snapshot { verb: SnapshotVerb::Restore(args) } => args.dry_run,
+        Verb::Agent { verb: AgentVerb::Undo(args) } => args.dry_run,
+        Verb::Agent { verb: AgentVerb::Install(args) | AgentVerb::Uninstall(args) } => args.dry_run,
+        _ => false,
+    }
+}

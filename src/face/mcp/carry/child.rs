@@ -1,0 +1,232 @@
+//! Another recant as a child: its output as far as it is wanted, a word each second, and its end when somebody asks for it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::face::mcp::carrier::{Outcome, Told};
+use crate::face::place::own_program;
+use crate::fs::path::AbsPath;
+
+/// The program to start, and the options that each call gets.
+#[derive(Debug, Clone)]
+pub struct Program {
+    path: PathBuf,
+    options: Vec<OsString>,
+}
+
+impl Program {
+    /// This program, with this store.
+    pub fn of(store: Option<&AbsPath>) -> Result<Self, Error> {
+        let path = own_program()?;
+        let mut options = vec!["--color=never".into()];
+        options.extend(store.map(|store| named("--store", store.as_path())));
+        Ok(Self { path, options })
+    }
+}
+
+/// `--name=value` as one word: a value that begins with '-' is no option.
+pub fn named(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(name);
+    word.push("=");
+    word.push(value);
+    word
+}
+
+pub struct Child {
+    pub program: Program,
+    /// The agent's word, for a child that would not know it.
+    pub agent: Option<String>,
+    /// True as soon as it is to end.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The part of a stream that is wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted {
+    /// The first bytes.
+    First(usize),
+    /// The last bytes.
+    Last(usize),
+}
+
+/// The bytes that came.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// The bytes that are wanted.
+    pub bytes: Vec<u8>,
+    /// The number of all bytes.
+    pub total: u64,
+}
+
+/// A child that has ended.
+pub struct Ran {
+    pub status: ExitStatus,
+    pub out: Stream,
+    pub err: Stream,
+    /// True if its time was over before.
+    pub timed_out: bool,
+}
+
+impl Ran {
+    pub fn is_killed(&self) -> bool {
+        self.status.signal() == Some(libc::SIGKILL)
+    }
+
+    pub fn ended(&self) -> String {
+        match (self.status.code(), self.status.signal()) {
+            (Some(code), _) => format!("exit status {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "an unknown end".into(),
+        }
+    }
+}
+
+/// The time between two requests to end, and the number of those after which it is killed. What a command has left running ends at the second.
+const AGAIN: Duration = Duration::from_secs(1);
+const ASKED: u32 = 10;
+
+impl Child {
+    /// Runs it to its end, with nothing on its standard input. `within`: when it is asked to end.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run(&self, call: &Started<'_>, told: &Told) -> io::Result<Ran> {
+        let mut child = self.command(call.words, call.cwd).spawn()?;
+        let out = child.stdout.take().map(|stream| read(stream, call.out));
+        let err = child.stderr.take().map(|stream| read(stream, call.err));
+        let start = Instant::now();
+        let (mut beats, mut asked, mut next, mut nap) = (0, 0, None, Duration::from_millis(1));
+        let mut timed_out = false;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            let now = start.elapsed();
+            if now.as_secs() > beats {
+                beats = now.as_secs();
+                told.goes_on(beats);
+            }
+            let is_stopped = self.stop.load(Ordering::Relaxed);
+            timed_out |= !is_stopped && call.within.is_some_and(|within| now >= within);
+            if (timed_out || is_stopped) && next.is_none_or(|next| now >= next) {
+                let signal = if asked < ASKED { Signal::TERM } else { Signal::KILL };
+                // It may have ended by itself.
+                _ = kill_process(Pid::from_child(&child), signal);
+                (asked, next) = (asked + 1, Some(now + AGAIN));
+            }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(20));
+        };
+        Ok(Ran { status, out: joined(out), err: joined(err), timed_out })
+    }
+
+    /// Reads lines of its output, from number `from`, at most `most`. If there are more, it is ended then.
+    ///
+    /// # Errors
+    /// It cannot be started or read.
+    pub fn lines(&self, words: &[OsString], from: usize, most: usize) -> io::Result<Lines> {
+        let mut child = self.command(words, None).stderr(Stdio::null()).spawn()?;
+        let mut lines = Vec::new();
+        let mut has_more = false;
+        if let Some(out) = child.stdout.take() {
+            for (n, line) in BufReader::new(out).split(b'\n').enumerate() {
+                if n == from.saturating_add(most) || self.stop.load(Ordering::Relaxed) {
+                    has_more = true;
+                    break;
+                }
+                let line = line?;
+                if n >= from {
+                    lines.push(line);
+                }
+            }
+        }
+        _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        let status = child.wait()?;
+        Ok(Lines { lines, has_more, is_failed: !has_more && status.code().is_some_and(|code| code != 0) })
+    }
+
+    fn command(&self, words: &[OsString], cwd: Option<&Path>) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.args(&self.program.options).args(words).env_remove("RECANT_HOST");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(agent) = &self.agent {
+            command.env("RECANT_AGENT", agent);
+        }
+        if let Some(cwd) = cwd {
+            command.current_dir(cwd);
+        }
+        command
+    }
+}
+
+/// Some lines of a child's output.
+pub struct Lines {
+    pub lines: Vec<Vec<u8>>,
+    /// True if there are more.
+    pub has_more: bool,
+    /// True if it ended by itself, and not well.
+    pub is_failed: bool,
+}
+
+/// How a child is started.
+pub struct Started<'a> {
+    pub words: &'a [OsString],
+    /// Its working directory, if another than this one's.
+    pub cwd: Option<&'a Path>,
+    /// The part of its output that is wanted.
+    pub out: Wanted,
+    /// The part of its messages that is wanted.
+    pub err: Wanted,
+    pub within: Option<Duration>,
+}
+
+/// Reads a stream to its end: who writes to it has to get on.
+fn read(mut from: impl Read + Send + 'static, wanted: Wanted) -> JoinHandle<Stream> {
+    std::thread::spawn(move || {
+        let (mut stream, mut some) = (Stream::default(), [0; 16 << 10]);
+        while let Ok(n @ 1..) = from.read(&mut some) {
+            stream.total += n as u64;
+            stream.bytes.extend_from_slice(&some[..n]);
+            match wanted {
+                Wanted::First(most) => stream.bytes.truncate(most),
+                Wanted::Last(most) if stream.bytes.len() > 2 * most => drop(stream.bytes.drain(..stream.bytes.len() - most)),
+                Wanted::Last(_) => {}
+            }
+        }
+        stream
+    })
+}
+
+fn joined(thread: Option<JoinHandle<Stream>>) -> Stream {
+    thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
+}
+
+/// The objects that recant has printed, a line each; other lines are left out.
+pub fn documents(bytes: &[u8]) -> impl Iterator<Item = Value> {
+    let object = |line: &[u8]| serde_json::from_slice::<Value>(line).ok().filter(|value| value["schema"] == 2);
+    bytes.split(|byte| *byte == b'\n').filter_map(object)
+}
+
+/// The outcome of a call that gave no document: the error that it told.
+pub fn failed(ran: &Ran) -> Outcome {
+    match documents(&ran.err.bytes).filter(|said| said["kind"].is_string()).last() {
+        Some(error) => Outcome::failed(error),
+        None => Outcome::refused("refused", format!("recant ended with {} and no result", ran.ended())),
+    }
+}
+
+/// The outcome where no child could be started.
+pub fn not_started(error: &io::Error) -> Outcome {
+    Outcome::refused("refused", format!("cannot start recant: {}", crate::error::reason(error)))
+}

@@ -1,0 +1,60 @@
+//! Lists in parts that a model can read.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The most items of a list, and lines of a text, in one answer.
+pub const MOST: usize = 20;
+
+/// Cuts the list under `key` of a document to those after `cursor`, at most [`MOST`]; then `total` counts all, and `next` is the cursor for
+/// more. A cursor is the hash of the last item before, so that what comes in front meanwhile moves nothing.
+///
+/// # Errors
+/// The item of the cursor is not in the list.
+pub fn cut(document: &mut Value, key: &str, cursor: Option<&str>) -> Result<(), &'static str> {
+    let Some(list) = document.get_mut(key).and_then(Value::as_array_mut) else { return Ok(()) };
+    let total = list.len();
+    let first = match cursor {
+        None => 0,
+        Some(cursor) => {
+            1 + list.iter().position(|item| mark(item) == cursor).ok_or("the list has changed: call without cursor")?
+        }
+    };
+    list.drain(..first);
+    let next = (list.len() > MOST).then(|| mark(&list[MOST - 1]));
+    list.truncate(MOST);
+    document["total"] = total.into();
+    if let Some(next) = next {
+        document["next"] = next.into();
+    }
+    Ok(())
+}
+
+fn mark(item: &Value) -> String {
+    let hash = Sha256::digest(item.to_string());
+    hash[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::face::mcp::page::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_item_comes_once_also_where_others_come_in_front() {
+        let list = |from: usize| json!({ "l": (0..45).rev().skip(from).map(|n| json!({ "n": n })).collect::<Vec<_>>() });
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        // 43 items at first; two more come in front.
+        for page in 0.. {
+            let mut document = list(if page == 0 { 2 } else { 0 });
+            cut(&mut document, "l", cursor.as_deref()).unwrap();
+            seen.extend(document["l"].as_array().unwrap().iter().map(|item| item["n"].as_u64().unwrap()));
+            cursor = document["next"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (0..43).rev().collect::<Vec<_>>());
+        assert!(cut(&mut list(0), "l", Some("000000000000")).is_err());
+    }
+}

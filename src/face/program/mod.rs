@@ -1,0 +1,5 @@
+//! The call of a process: from its words to a verb's face, and from its end to an exit status.
+
+pub mod complete;
+pub mod exit;
+pub mod finish;
