@@ -2,8 +2,8 @@
 //! themselves, named by the hash of their content.
 //!
 //! In: what the engine moved out. Out: the place of an original, and whether it is whole. What always holds:
-//! - **C1** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.
-//! - **C2** A line of the manifest names its blob by hash and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
+//! - **I17** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.
+//! - **I18** A line of the manifest names its blob by hash and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
 
 pub mod fill;
 pub mod limits;

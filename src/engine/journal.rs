@@ -245,7 +245,7 @@ impl Written {
         Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
-    /// Makes it durable before the first step (E1), and with it the file `with`, if files are synced one by one.
+    /// Makes it durable before the first step (I1), and with it the file `with`, if files are synced one by one.
     pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
         let directory = store.journals().path();
         let files: Vec<_> = with.into_iter().chain([(&self.0, directory)]).collect();

@@ -4,11 +4,11 @@
 //! nothing changed. Touches the tree only through [`fs`](crate::fs), content only where the session or its checkpoint
 //! has it. Never prints, never reads the environment, knows nothing of overlays but the xattr names that are never
 //! content. The order of effects is docs/ARCHITECTURE.md's. What always holds (`tests/recovery/crash.rs` kills before every step to prove it):
-//! - **E1** No step before the journal that names it is whole and durable, under its temporary name or its own.
-//! - **E2** A path holds its `from` or its `to`, whole, at every moment (or nothing, for the moment between the two where names cannot
+//! - **I1** No step before the journal that names it is whole and durable, under its temporary name or its own.
+//! - **I3** A path holds its `from` or its `to`, whole, at every moment (or nothing, for the moment between the two where names cannot
 //!   swap); what is set in place can be put back from the journal.
-//! - **E3** What leaves the tree lies in the session: moved there by the step itself, or copied there before.
-//! - **E4** The generation in `session.json` is the commit point: before it a crash means undo, after it settle.
+//! - **I4** What leaves the tree lies in the session: moved there by the step itself, or copied there before.
+//! - **I5** The generation in `session.json` is the commit point: before it a crash means undo, after it settle.
 //!
 //! ```text
 //! Job --plan--> Plan --prepare--> Prepared --intend--> Intended --apply--> Applied --seal--> Sealed --settle--> Report

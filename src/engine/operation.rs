@@ -88,10 +88,10 @@ fn once(
     }
     plan.acts(session.act(fs)?);
     let prepared = plan.prepare(fs, store, session)?;
-    let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
+    let intended = prepared.intend(fs, store, session)?; // I1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let _settling = interrupt::note(Asked::GoesOn);
-    let sealed = applied.seal(fs, store, session)?; // E4
+    let sealed = applied.seal(fs, store, session)?; // I5
     let mut report = sealed.settle(fs, store, session)?;
     report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));
     Ok(report)

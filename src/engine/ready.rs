@@ -29,7 +29,7 @@ pub struct Settled {
 /// Errors: nothing was touched.
 pub fn recover_all(fs: &Fs, store: &Store, _lock: &Lock) -> Result<Settled, Error> {
     let mut recovered = interrupted::all(fs, store)?;
-    // X2: a part that was never sealed is swept, and one that was has left.
+    // I24: a part that was never sealed is swept, and one that was has left.
     recovered.extend(store.settle_partings(fs)?.into_iter().map(|(id, why)| Recovered {
         id,
         verb: None,

@@ -148,7 +148,7 @@ impl Link {
         Ok(Opened::over(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.came()))
     }
 
-    /// R1: words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.
+    /// Words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.
     pub(super) fn command(&self, terminal: &str, text: &str) -> Command {
         let program = self.ssh.words.first().map_or(OsStr::new("ssh"), |word| word);
         let mut command = Command::new(program);

@@ -3,11 +3,11 @@
 //!
 //! In: a call's words and streams, and the machine. Out: the output of the far side's recant, and its exit status. Touches no tree and
 //! no store on this side. What always holds:
-//! - **R1** No word of a user becomes text of a shell: the command that ssh carries is constant, and the request is data behind it
+//! - No word of a user becomes text of a shell: the command that ssh carries is constant, and the request is data behind it
 //!   ([`frame`]), or one word of letters and digits ([`request::Request::word`]).
-//! - **R2** A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far`]), and an end of standard
+//! - A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far`]), and an end of standard
 //!   input counts only where it was sent.
-//! - **R3** ssh is the user's: no option of its settings is overridden, no password is read.
+//! - ssh is the user's: no option of its settings is overridden, no password is read.
 
 mod carry;
 pub mod error;

@@ -1,6 +1,6 @@
 //! Acts: what people and agents do to sessions, in the order in which it was done.
 //!
-//! **A1** Every act has a number; a later act has a higher one, whatever the clock says. It is drawn before the act's first effect and
+//! **I20** Every act has a number; a later act has a higher one, whatever the clock says. It is drawn before the act's first effect and
 //! sealed with the act, in the session's header; the log's line of the act has it, too. An act that comes to nothing leaves a gap.
 
 use std::io::{BufRead, BufReader, Read};

@@ -1,6 +1,6 @@
 //! Discarded sessions: put aside with all that they have, until they are brought back, or freed.
 //!
-//! **X1** A discard replaces the header, and touches nothing else of the session, whatever that holds; so does what brings it back. Freed,
+//! **I22** A discard replaces the header, and touches nothing else of the session, whatever that holds; so does what brings it back. Freed,
 //! it is a record: its content goes after the header says so (I12).
 
 use super::error::not_now;

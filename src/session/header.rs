@@ -241,7 +241,7 @@ pub struct Header {
     pub deadline: Option<Deadline>,
 }
 
-/// The status of a session. Computed, never set (S1).
+/// The status of a session. Computed, never set (I9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

@@ -235,7 +235,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content, `content`
+    /// Adds lines and counts them (I10). `changes` is the number of net changes afterwards, `held` the bytes of their content, `content`
     /// the new files in it, in the directory `objects`.
     pub fn append(
         &mut self,

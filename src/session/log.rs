@@ -1,8 +1,8 @@
 //! `log.jsonl`: what was done, a line each, which holds its own hash, and that of the lines before it: the chain.
 //!
-//! - **L1** `prev` of a line is the SHA-256 of the bytes from the last whole line before it (from the file's start if there is none) up to
+//! - `prev` of a line is the SHA-256 of the bytes from the last whole line before it (from the file's start if there is none) up to
 //!   the line itself. So a line that is torn is covered by the next one.
-//! - **L2** `sha256`, the last field, covers all of the line before it.
+//! - `sha256`, the last field, covers all of the line before it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -198,7 +198,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     Ok(())
 }
 
-/// The `prev` of a line behind the first `size` bytes of the file (L1), and false if these end within a line, which gets a newline.
+/// The `prev` of a line behind the first `size` bytes of the file, and false if these end within a line, which gets a newline.
 fn follows(file: &File, size: u64) -> std::io::Result<(Hash, bool)> {
     let mut length = TAIL.min(size);
     loop {

@@ -2,9 +2,9 @@
 //!
 //! In: what somebody stages, or what a capture collected. Out: numbered changes with their `before` and `after`, one a path. This room
 //! only reads the tree. What always holds:
-//! - **S1** A status is computed from the header's counts; nothing sets it.
-//! - **S2** A line of `changes.jsonl` counts once the header counts it; its content was durable before (docs/ARCHITECTURE.md, D1).
-//! - **S3** Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a hash, a number or an
+//! - **I9** A status is computed from the header's counts; nothing sets it.
+//! - **I10** A line of `changes.jsonl` counts once the header counts it; its content was durable before (docs/ARCHITECTURE.md, D1).
+//! - Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a hash, a number or an
 //!   [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
 pub mod act;

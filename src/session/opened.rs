@@ -279,7 +279,7 @@ impl Locked {
         self.acts.purpose.reason = reason.map(str::to_owned);
     }
 
-    /// Draws the number of an act on this session that begins now: the header that seals it has to have it (A1).
+    /// Draws the number of an act on this session that begins now: the header that seals it has to have it (I20).
     ///
     /// # Errors
     /// The counter's lock cannot be had, or the headers cannot be read.

@@ -1,6 +1,6 @@
 //! A session of a run whose commit was undone is open again: what the rollback took off the tree lies where a command sees it.
 //!
-//! **X3** It has both names while the header says `reopening`; whoever locks the session next takes away those that its status has no use for.
+//! **I25** It has both names while the header says `reopening`; whoever locks the session next takes away those that its status has no use for.
 //!
 //! ```text
 //!   reopening, rolled back -> names in uppers -> reopening, pending -> names in held/objects go -> pending

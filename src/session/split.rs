@@ -1,6 +1,6 @@
 //! A part leaves a session: it is committed as a session of its own, and the rest goes on without it.
 //!
-//! **X2** Both happen or neither does: the part's seal decides. Before it, `parting/ID` of the store tells, durably, what then leaves the
+//! **I24** Both happen or neither does: the part's seal decides. Before it, `parting/ID` of the store tells, durably, what then leaves the
 //! session `ID`; whoever locks that one next does it, if the part was sealed, or forgets it.
 //!
 //! ```text

@@ -1,5 +1,5 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number. Content and its line are durable before the header
-//! that counts the line; the object that was replaced goes last (S2).
+//! that counts the line; the object that was replaced goes last (I10).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! The act that `undo` takes back, and the undo that `redo` takes back.
 //!
-//! **A2** Undo is the inverse of the newest act that has one and was not undone; it is an act itself. Once more it goes one further back. A new
+//! **I21** Undo is the inverse of the newest act that has one and was not undone; it is an act itself. Once more it goes one further back. A new
 //! act ends the way forward. The rule is that of jj's operation log (cli/src/commands/undo.rs there), but for what an inverse is: it is checked
 //! for conflicts, never a state as of then; so one act can be taken back among others, which stay.
 

@@ -3,7 +3,7 @@
 //! A face (`face`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
 //! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
 //!
-//! - **V1** A verb that changes something calls [`prepare_to_change`](desk::Desk::prepare_to_change) first.
+//! - **I27** A verb that changes something calls [`prepare_to_change`](desk::Desk::prepare_to_change) first.
 
 pub mod act;
 pub mod cat;

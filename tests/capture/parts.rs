@@ -585,7 +585,7 @@ fn a_session_whose_commit_was_undone_is_open_again() {
     }
 }
 
-/// X3: rolled back or open, and no file has a further name in the store that goes on the tree.
+/// I25: rolled back or open, and no file has a further name in the store that goes on the tree.
 #[test]
 fn a_session_killed_while_it_opens_again_is_open_or_rolled_back() {
     for (who, order) in users().flat_map(|who| ["kill:N", "fail:N:5"].map(|order| (who, order))) {

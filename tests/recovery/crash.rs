@@ -1,4 +1,4 @@
-//! Killed before every step that changes anything, each operation is afterwards all done or not begun (engine E1 to E4; tests/README.md, F1
+//! Killed before every step that changes anything, each operation is afterwards all done or not begun (engine I1 to I5; tests/README.md, F1
 //! to F3). The real binary is killed with SIGKILL by the hook that all its changes pass.
 
 use std::path::PathBuf;

@@ -152,7 +152,7 @@ fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_dire
     let world = World::new();
     let id = world.begin();
     let steps = steps_of(|| world.call(["session", "write", &id, "f"]).stdin("x"));
-    // S2: all of it is durable before the header that counts it has its name.
+    // I10: all of it is durable before the header that counts it has its name.
     let is_header = |step: &String| step.starts_with("renameat ") && step.ends_with("session.json");
     let named = steps.iter().position(is_header).expect("the header's name");
     let syncs = |steps: &[String]| steps.iter().filter(|step| step.contains("sync")).count();

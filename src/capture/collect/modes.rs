@@ -1,12 +1,12 @@
 //! Opens up in the uppers what an ordinary user's command closed to its own owner, so that it can be read, shown and committed: files
 //! without `u+r`, directories without `u+rx`. Root needs none of this.
 //!
-//! - **U1** The mode is noted in `held/upper/modes`, durably, before it is changed. So a collecting that fails or is cut off, even by a
+//! - **H8** The mode is noted in `held/upper/modes`, durably, before it is changed. So a collecting that fails or is cut off, even by a
 //!   power cut, knows the modes that the command left. The first closed object therefore starts a search of all the run's uppers: one sync
 //!   covers all that it finds, and one more what lay in closed directories.
-//! - **U2** They stay opened up while the session is pending (a change has the intended mode, and a commit sets it). The notes stay too: a
+//! - **H9** They stay opened up while the session is pending (a change has the intended mode, and a commit sets it). The notes stay too: a
 //!   further command finds the modes as they were, and then all is opened up again.
-//! - **U3** A note is untrusted: it leads to a name below `held/upper`, over no link.
+//! - **H10** A note is untrusted: it leads to a name below `held/upper`, over no link.
 
 use std::collections::HashMap;
 
@@ -137,7 +137,7 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     let notes = fs.append(at)?;
     let lines = closed.iter().flat_map(|closed| closed.note());
     fs.write(&notes, &lines.collect::<Vec<u8>>(), at)?;
-    // U1, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
+    // H8, D1, D2: without these a directory could have another mode after a power cut, and nothing would say which one it had.
     fs.sync(&notes, at)?;
     fs.sync_dir(uppers)?;
     for closed in closed {

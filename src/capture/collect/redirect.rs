@@ -4,9 +4,9 @@
 //!
 //! May be cut off anywhere and begun again: a copy gets its name whole, by a rename, and a directory loses its note when all below it is
 //! there.
-//! - **W1** A note is untrusted: it leads to a directory below the captured one, over no link and no mount, or nowhere.
-//! - **W2** Below a directory with a note, the innermost directory is finished first: its own place follows from those above it.
-//! - **W3** A name that a whiteout of the upper hides stays hidden until its directory is opaque. Then the whiteout is removed, since a
+//! - **H11** A note is untrusted: it leads to a directory below the captured one, over no link and no mount, or nowhere.
+//! - **H12** Below a directory with a note, the innermost directory is finished first: its own place follows from those above it.
+//! - **H13** A name that a whiteout of the upper hides stays hidden until its directory is opaque. Then the whiteout is removed, since a
 //!   further run would show it as a broken name. The directory's time is noted before, and its notes go last.
 
 use std::rc::Rc;
@@ -91,7 +91,7 @@ impl Filling<'_> {
                 moved.push(found.path);
             }
         }
-        // W2: found from above, so the last one is an innermost one.
+        // H12: found from above, so the last one is an innermost one.
         for path in moved.iter().rev() {
             self.close(path)?;
         }
@@ -133,7 +133,7 @@ impl Filling<'_> {
     }
 
     fn is_there(&self, lower: &[u8]) -> Result<bool, Error> {
-        // W1: over a link or a mount it leads nowhere either. With an error, such as too few descriptors, it may be there, and its content is
+        // H11: over a link or a mount it leads nowhere either. With an error, such as too few descriptors, it may be there, and its content is
         // to be held.
         Ok(!self.tops.descend(lower)?.is_nowhere())
     }
@@ -267,7 +267,7 @@ impl Filling<'_> {
         let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
         // Before the redirect goes: the lower of an opaque directory is not looked at.
         self.fs.set_xattr(own, OPAQUE, b"y")?;
-        // W3
+        // H13
         for name in dir.names()? {
             let at = dir.at(&name);
             if at.stat()?.is_some_and(|stat| is_whiteout(&stat)) {
@@ -313,7 +313,7 @@ fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
 }
 
-/// The target of a note, below the captured directory: a name in the same directory, or a path from the top. W1.
+/// The target of a note, below the captured directory: a name in the same directory, or a path from the top. H11.
 fn redirected(above: Option<&[u8]>, to: &[u8]) -> Option<Vec<u8>> {
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
     match to.strip_prefix(b"/") {

@@ -1,4 +1,4 @@
-//! Uppers that were made before the command started, for the directories of a split one (`place::split`, P3).
+//! Uppers that were made before the command started, for the directories of a split one (`place::split`, H7).
 
 use super::found::Found;
 use crate::capture::place::pieces::LAID;

@@ -1,4 +1,4 @@
-//! The notes of what was opened up in a session's uppers: `held/upper/modes` (`collect::modes`, U1 to U3).
+//! The notes of what was opened up in a session's uppers: `held/upper/modes` (`collect::modes`, H8 to H10).
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -120,7 +120,7 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     lines.map(|line| parsed(line).ok_or_else(|| damaged(at))).collect()
 }
 
-/// Parses a line. U3: the path is an upper, which has a number, or a name in one.
+/// Parses a line. H10: the path is an upper, which has a number, or a name in one.
 fn parsed(line: &[u8]) -> Option<Closed> {
     let Note { at, mode } = serde_json::from_slice(line).ok()?;
     let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;

@@ -35,7 +35,7 @@ pub enum Rest {
     Untold(Error),
 }
 
-/// Carries out an act on a session that may be a part of another one, both or neither (X2): what is redone leaves that one again, and what is
+/// Carries out an act on a session that may be a part of another one, both or neither (I24): what is redone leaves that one again, and what is
 /// rolled back joins it again. `inward`: the act is a commit or redo; `paths`: of these changes, all if there are none.
 ///
 /// # Errors

@@ -51,7 +51,7 @@ pub struct LaidPiece {
     pub sealed: Vec<Rc<Dir>>,
 }
 
-/// The note in the upper of a directory that was made for it (P3): the mtime that it was given, `SECONDS.NS`. It has overlayfs' prefix, so
+/// The note in the upper of a directory that was made for it (H7): the mtime that it was given, `SECONDS.NS`. It has overlayfs' prefix, so
 /// the command does not see it, and it is never content.
 pub const LAID: &str = "recant.laid";
 

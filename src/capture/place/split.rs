@@ -10,12 +10,12 @@
 //! ~/usb       a mount: seen as it is, read-only
 //! ```
 //!
-//! - **P1** The uppers lie in each other as what they cover does. Together they are what the upper of one overlay of `~` would be.
+//! - **H5** The uppers lie in each other as what they cover does. Together they are what the upper of one overlay of `~` would be.
 //!   `collect` and commit read them as that, and a further run in the session puts either kind of overlay on them, as the mounts are then.
 //!   Each is covered, so the command can't reach one through another.
-//! - **P2** Files are copied, not bound: a bound one can't be replaced or removed (EBUSY), as `sed -i` and editors do. The lower is made
+//! - **H6** Files are copied, not bound: a bound one can't be replaced or removed (EBUSY), as `sed -i` and editors do. The lower is made
 //!   anew for each run, and what the command changed is compared with the real file.
-//! - **P3** An upper that was made for a directory bears a note with the time that it was given. If the command left it alone it is no
+//! - **H7** An upper that was made for a directory bears a note with the time that it was given. If the command left it alone it is no
 //!   change, whatever becomes of the directory, and it is removed at the run's end.
 
 use std::collections::HashMap;

@@ -245,7 +245,7 @@ fn start(
     hear: &mut dyn FnMut(Event),
 ) -> Result<Ended, Error> {
     begin(fs, session, record, start_of(&command.argv))?;
-    // U2: after the record is written, so that a session cut off from here on is collected.
+    // H9: after the record is written, so that a session cut off from here on is collected.
     if record.first.is_some() {
         modes::give_back(fs, held)?;
     }

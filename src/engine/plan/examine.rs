@@ -509,7 +509,7 @@ impl<'r> Eye<'r> {
         done_since(at, &now.state, to).map_err(Error::from)
     }
 
-    /// Checks that the wanted object is in the store, and is what was put there (C1, I11).
+    /// Checks that the wanted object is in the store, and is what was put there (I17, I11).
     fn look_at_wanted(&mut self, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let (Some(held), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
         let place = held.place(mv.n, &mv.path);

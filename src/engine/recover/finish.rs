@@ -215,7 +215,7 @@ pub fn finish(fs: &Fs, store: &Store, session: &Session, reach: &mut Reach, jour
         bring_home(fs, reach, journal, item)?;
     }
     write_facts(fs, session, reach, journal, None)?;
-    rename_header(fs, session)?; // E4
+    rename_header(fs, session)?; // I5
     notes.extend(make_seal_last(fs, store, session, journal)?);
     let dir = session.dir.open_below(b"")?;
     let sealed = Session::new(dir, journal.head.header.clone());

@@ -119,7 +119,7 @@ pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Error> {
     }))
 }
 
-/// The answer of a session's header to whether its operation was sealed (E4).
+/// The answer of a session's header to whether its operation was sealed (I5).
 enum Sealed {
     No(Session),
     Yes(Session),

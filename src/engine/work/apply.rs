@@ -100,7 +100,7 @@ fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal, left: &mut Vec<(AbsP
 }
 
 impl Applied {
-    /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
+    /// Makes every change durable, then replaces `session.json`: the rename is the commit point (I5).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
         let mut done = self.done;
         let durable = write_facts(fs, session, &mut done.reach, &done.journal, Some(&done.put));

@@ -362,7 +362,7 @@ fn gone(at: Entry<'_>) -> Error {
 }
 
 impl Prepared {
-    /// Writes the facts that planning found, and the journal; makes them durable with all that is ready, then names them (E1).
+    /// Writes the facts that planning found, and the journal; makes them durable with all that is ready, then names them (I1).
     pub fn intend(self, fs: &Fs, store: &Store, session: &Locked) -> Result<Intended, Error> {
         let Prepared { mut plan, draft, touched } = self;
         match write(fs, store, session, &mut plan, touched) {

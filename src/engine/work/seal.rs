@@ -1,4 +1,4 @@
-//! The seal: makes all that an operation has done durable, and gives its generation its name (E4).
+//! The seal: makes all that an operation has done durable, and gives its generation its name (I5).
 
 use std::fs::File;
 

@@ -3,9 +3,9 @@
 //! In: lines of a client, and what a [`Carrier`](carrier::Carrier) says of the calls that it carries out. Out: lines. This room knows no
 //! session and runs nothing. Every line is a stranger's.
 //!
-//! - **Q1** A tool that decides about real files ([`Effect::Decides`](tools::Effect)) is never carried out: its answer is the command for a
+//! - A tool that decides about real files ([`Effect::Decides`](tools::Effect)) is never carried out: its answer is the command for a
 //!   person to type.
-//! - **Q2** A cancelled request gets no answer.
+//! - A cancelled request gets no answer.
 //!
 //! The eras: up to 2025-11-25 a client opens with `initialize`. From 2026-07-28 on each request carries its version and capabilities. Source:
 //! <https://modelcontextprotocol.io/specification>, the pages of these versions.

@@ -235,7 +235,7 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         self.calls.values().any(|call| call.id == *id && !call.is_cancelled)
     }
 
-    /// Cancels a request: it gets no answer (Q2). What it has done stays.
+    /// Cancels a request: it gets no answer. What it has done stays.
     fn cancel(&mut self, id: &Value) {
         if let Some(call) = self.calls.values_mut().find(|call| call.id == *id && !call.is_cancelled) {
             call.is_cancelled = true;

@@ -13,7 +13,7 @@ pub enum Effect {
     Looks,
     /// It changes what is held, or adds to the store: nothing real.
     Holds,
-    /// It changes real files. A person decides (Q1).
+    /// It changes real files. A person decides.
     Decides,
 }
 

@@ -4,9 +4,9 @@
 //! and reads keys; it changes nothing itself, and reads contents in a thread of its own.
 //!
 //! What always holds:
-//! - **K1** An act is carried out for the picks that its question showed, and only while they stand as they were shown.
-//! - **K2** The terminal is as before when the screen ends: also after an error, a panic, a signal, and while it is stopped.
-//! - **K3** No key waits for a content that is read.
+//! - An act is carried out for the picks that its question showed, and only while they stand as they were shown.
+//! - The terminal is as before when the screen ends: also after an error, a panic, a signal, and while it is stopped.
+//! - No key waits for a content that is read.
 
 mod answers;
 mod ask;

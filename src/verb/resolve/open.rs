@@ -71,7 +71,7 @@ impl Desk {
         so_far.map(|(session, _)| session)
     }
 
-    /// Opens a session to change, and locks it; what crashes left is settled first (V1).
+    /// Opens a session to change, and locks it; what crashes left is settled first (I27).
     pub fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;

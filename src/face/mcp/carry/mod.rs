@@ -1,7 +1,7 @@
 //! `mcp`: recant's own verbs as tools of the Model Context Protocol (`crate::face::mcp`).
 //!
 //! A tool is another recant, started with `--json`: this process keeps no state of it, and a cancelled call is a signal. What a person
-//! decides is looked at by a dry run; no variable, option or setting lets more through (Q1).
+//! decides is looked at by a dry run; no variable, option or setting lets more through.
 
 mod child;
 mod held;
