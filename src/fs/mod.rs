@@ -9,6 +9,7 @@ pub mod copy;
 pub mod device_number;
 pub mod dir;
 mod door;
+pub mod halves;
 pub mod interrupt;
 pub mod lease;
 pub mod lock;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
-use std::thread::Builder;
 
 use super::by::By;
 use super::change::{Change, Sort};
@@ -17,6 +16,7 @@ use super::sides::Side;
 use super::store::{Broken, Store};
 use crate::error::{Error, Kind};
 use crate::fs::dir::Time;
+use crate::fs::halves::both;
 use crate::fs::path::AbsPath;
 use crate::tree::mention::Mention;
 
@@ -73,18 +73,8 @@ pub fn touched(store: &Store, paths: &[Mention]) -> Result<(Vec<Touched>, Vec<Br
     let ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     let (first, second) = ids.split_at(if ids.len() < WORTH_A_THREAD { ids.len() } else { ids.len() / 2 });
     // Nearly all of the time is the kernel opening files, as for headers.
-    let mut found = std::thread::scope(|scope| {
-        let spawned = (!second.is_empty()).then(|| Builder::new().spawn_scoped(scope, || of_sessions(store, second, paths)));
-        let other = spawned.and_then(Result::ok);
-        // Without a second thread (RLIMIT_NPROC), this one reads all of them.
-        let mut found = of_sessions(store, if other.is_some() { first } else { &ids }, paths);
-        match other.map(std::thread::ScopedJoinHandle::join) {
-            Some(Ok(more)) => found.extend(more),
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => {}
-        }
-        found
-    });
+    let (mut found, more) = both(!second.is_empty(), || of_sessions(store, first, paths), || of_sessions(store, second, paths));
+    found.extend(more);
     let mut broken = Vec::new();
     found.retain_mut(|(id, found)| match found {
         Ok(_) => true,

@@ -1,7 +1,6 @@
 //! The store: the directory that holds sessions, and what is read and written there as a whole.
 
 use std::sync::Arc;
-use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::act::{Acts, numbering};
@@ -21,6 +20,7 @@ use crate::config::edits;
 use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
+use crate::fs::halves::both;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
@@ -187,21 +187,9 @@ impl Store {
     pub(super) fn every_header(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
         let names = self.sessions.names()?;
         let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
-        let (mut headers, mut broken) = std::thread::scope(|scope| {
-            let spawned = (!second.is_empty()).then(|| Builder::new().spawn_scoped(scope, || self.headers_of(second)));
-            // Without a second thread (RLIMIT_NPROC), this one reads all of them.
-            let other = spawned.and_then(Result::ok);
-            let (mut headers, mut broken) = self.headers_of(if other.is_some() { first } else { &names });
-            match other.map(ScopedJoinHandle::join) {
-                Some(Ok((more_headers, more_broken))) => {
-                    headers.extend(more_headers);
-                    broken.extend(more_broken);
-                }
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => {}
-            }
-            (headers, broken)
-        });
+        let ((mut headers, mut broken), more) = both(!second.is_empty(), || self.headers_of(first), || self.headers_of(second));
+        headers.extend(more.0);
+        broken.extend(more.1);
         headers.sort_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
         broken.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((headers, broken))

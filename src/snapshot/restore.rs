@@ -16,6 +16,7 @@ use super::series::Series;
 use crate::checkpoint::fill;
 use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
+use crate::fs::halves::both;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
 use crate::remedy::{Remedy, shell};
@@ -209,16 +210,13 @@ impl Held {
             }
             Ok::<Held, Error>(hand.held)
         };
-        std::thread::scope(|scope| {
-            // If no second one can be had (RLIMIT_NPROC), this one holds all.
-            let spawned = (single.len() > 2 * BATCH).then(|| Builder::new().spawn_scoped(scope, || hold(hand())));
-            let other = spawned.and_then(Result::ok);
+        let own = || {
             let mut own = hand();
-            let first = linked.iter().try_for_each(|wanted| own.hold(wanted)).inspect_err(|_| leave_the_rest());
-            let held = first.and_then(|()| hold(own));
-            let other = other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            Ok(held?.and(other.transpose()?.unwrap_or_default()))
-        })
+            linked.iter().try_for_each(|wanted| own.hold(wanted)).inspect_err(|_| leave_the_rest())?;
+            hold(own)
+        };
+        let (held, others) = both(single.len() > 2 * BATCH, own, || hold(hand()));
+        Ok(held?.and(others?))
     }
 
     fn and(mut self, other: Self) -> Self {
