@@ -115,6 +115,8 @@ pub enum Reason {
     NotDecided,
     /// A command ran, and its changes are not collected.
     Uncollected,
+    /// A command was not started.
+    NotStarted,
     /// The near side uses another protocol.
     OtherProtocol,
 }

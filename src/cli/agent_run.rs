@@ -1,12 +1,16 @@
 //! `agent run`: a whole agent, held.
 
-use super::guest;
-use super::run::{held_agent, not_started, nothing};
+use super::agents::settings::{name_of, surroundings};
+use crate::agent::state::State;
 use crate::capture::run::inside::inside;
 use crate::error::Error;
 use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::place::{absolute, cwd};
+use crate::face::text::run;
+use crate::verb::error::not_started;
+use crate::verb::run::guest::free_name;
 
 /// Runs an agent with its file changes held, and exits as it does.
 ///
@@ -17,16 +21,17 @@ pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Error> {
     let word = args.agent.word();
     // Before a session is announced that would be gone at once.
     if !is_inside && is_missing(word) {
-        return Ok(not_started(&call.out, crate::capture::error::not_found(word)));
+        return Err(not_started(crate::capture::error::not_found(word)));
     }
     let name = match (&args.name, &args.session) {
-        (None, None) if !is_inside => match call.store().and_then(|store| guest::name(store, args.agent)) {
-            Ok(name) => Some(name),
-            Err(problem) => return Ok(not_started(&call.out, problem)),
-        },
+        (None, None) if !is_inside => {
+            let name = || free_name(call.store()?, name_of(args.agent)?);
+            Some(name().map_err(not_started)?)
+        }
         (name, _) => name.clone(),
     };
-    held_agent(call, &run_args(args, name), args.agent)
+    let keeps = || Ok(State::of(args.agent, &surroundings()?, &absolute(&cwd()?)?));
+    run::agent(call, &run_args(args, name), args.agent, keeps().map_err(not_started)?)
 }
 
 /// True if no directory of PATH has a program of this name. Without PATH, the system's own decides.
@@ -39,5 +44,13 @@ fn is_missing(name: &str) -> bool {
 fn run_args(args: &AgentRun, name: Option<String>) -> args::Run {
     let command = std::iter::once(args.agent.word().into()).chain(args.args.iter().cloned()).collect();
     let AgentRun { session, pass, hide, .. } = args;
-    args::Run { name, session: session.clone(), pass: pass.clone(), hide: hide.clone(), no_wait: true, ..nothing(command) }
+    args::Run {
+        name,
+        session: session.clone(),
+        pass: pass.clone(),
+        hide: hide.clone(),
+        no_wait: true,
+        command,
+        ..args::Run::default()
+    }
 }

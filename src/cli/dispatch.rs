@@ -1,8 +1,8 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
 use super::{
-    agent_run, agents, bare, before, checkpoint, config, cut_runs, doctor, far, moving, prune_all, recover, review, run,
-    snapshot, snapshot_diff, snapshot_restore, snapshot_run, snapshot_verify, stage,
+    agent_run, agents, bare, checkpoint, config, doctor, far, prune_all, recover, review, snapshot, snapshot_diff,
+    snapshot_restore, snapshot_verify,
 };
 use crate::error::Error;
 use crate::face::args::table::effect;
@@ -10,20 +10,21 @@ use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVe
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::mcp::carry;
-use crate::face::out::Out;
 use crate::face::program::complete;
 use crate::face::text::man;
-use crate::face::text::{acts, cat, diff, discard, list, log, rewind, show, status, steps};
+use crate::face::text::{acts, cat, diff, discard, list, log, moving, rewind, run, show, stage, status, steps};
 use crate::verb::confirm::take_back_overdue;
+use crate::verb::error::not_started;
+use crate::verb::gate;
+use crate::verb::run::cut_off;
 use crate::verb::table::Effect;
 
 pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
     refuse_outside(call, &verb)?;
     if let Err(problem) = before(call, &verb) {
-        return not_begun(&call.out, &verb, call.with_remedy(problem));
+        return Err(not_begun(&verb, problem));
     }
     match verb {
-        Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(call, &args),
         Verb::Run(args) => run::run(call, &args),
         Verb::Shell(args) => run::shell(call, &args),
         Verb::Doctor(args) => doctor::doctor(call, &args),
@@ -97,7 +98,7 @@ fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
         Verb::Undo(args::Undo { id, .. }) | Verb::Redo(args::Redo { id, .. }) => id.as_deref().unwrap_or("last"),
         _ => return Ok(()),
     };
-    before::refuse_outside(call, key, matches!(verb, Verb::Commit(_)))
+    gate::refuse_outside(call, key, matches!(verb, Verb::Commit(_)))
 }
 
 /// Prepares for a verb. If it only reads, what was cut off is only reported.
@@ -106,13 +107,13 @@ fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
         // `recover` makes these sessions itself, as its result.
         Verb::Recover(_) if crate::capture::run::inside::inside().is_none() => take_back_overdue(call),
         Verb::Confirm(args) if args.watch => Ok(()),
-        _ if effect(verb) == Effect::Changes => before::before_changes(call),
-        _ if effect(verb) == Effect::Shows => cut_runs::say_all(call),
+        _ if effect(verb) == Effect::Changes => gate::before_changes(call),
+        _ if effect(verb) == Effect::Shows => cut_off::tell_all(call),
         _ => Ok(()),
     }
 }
 
-/// The end of a verb that could not begin. One that runs a command reports that the command was not started.
-pub fn not_begun(out: &Out, verb: &Verb, problem: Error) -> Result<Ended, Error> {
-    if verb.is_run() { Ok(run::not_started(out, problem)) } else { Err(problem) }
+/// The error of a verb that could not begin. One that runs a command reports that the command was not started.
+pub fn not_begun(verb: &Verb, problem: Error) -> Error {
+    if verb.is_run() { not_started(problem) } else { problem }
 }

@@ -6,8 +6,6 @@ mod ways;
 
 use serde::Serialize;
 
-use super::run::Tried;
-use super::{run, snapshot_run};
 use crate::capture::run::inside::capture;
 use crate::capture::space::probe;
 use crate::capture::space::probe::{Finding, Here};
@@ -15,9 +13,11 @@ use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::text::coverage;
+use crate::face::text::run::usual_passes;
 use crate::face::{args, figures};
 use crate::remedy::Remedy;
 use crate::session::run::Coverage;
+use crate::verb::run::trial::{self, Tried};
 use ways::{Verdict, Way};
 
 #[derive(Serialize)]
@@ -98,15 +98,15 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Error> {
 
 fn look(call: &Call) -> Result<Found, Error> {
     let here = probe::here();
-    let failed = |error| Tried::failed(call.with_remedy(error));
+    let failed = |error| Tried { failed: Some(call.with_remedy(error)), ..Tried::default() };
     let (store, tried) = match call.made_store() {
         Ok(store) => {
-            let tried = run::attempt_nothing(call, &store).unwrap_or_else(failed);
+            let tried = trial::held(call, &store, usual_passes()).unwrap_or_else(failed);
             (Some(store), tried)
         }
         Err(error) => (None, failed(error)),
     };
-    let in_place = snapshot_run::attempt_nothing();
+    let in_place = trial::in_place();
     let ways = ways::all(call, store, &tried, in_place.as_ref())?;
     let mut findings = probe::findings(here.is_whole_root);
     if !here.is_whole_root {

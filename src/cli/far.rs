@@ -1,6 +1,7 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
 use crate::face::args::{self, Cli, SessionVerb, Verb};
+use crate::face::door;
 use crate::face::ended::Ended;
 use crate::face::errors;
 use crate::face::near::{self, Near};
@@ -12,7 +13,6 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::door;
 use crate::compare::shown::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::face::args::table::effect;

@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::caches;
 use crate::config::Color;
 use crate::error::{Error, Kind, command, set_call, shell_word};
 use crate::face::ended::Ended;
 use crate::face::out::{Form, Out};
 use crate::face::program::finish::finish;
+use crate::fs::program;
 use crate::verb::table::Effect;
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.
@@ -60,7 +60,7 @@ fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
         "drop" | "reject" | "abort" | "rm" => &[HELD],
         "revert" | "reset" => &[IS_REAL, HELD],
         "restore" => &[IS_REAL, "snapshot restore N makes a directory as it was"],
-        program if caches::is_in_path(program) => {
+        name if program::find(name).is_some() => {
             let quoted = |word: &OsString| shell_word(word.as_bytes()).into_owned();
             let (own, theirs) = args[1..].split_at(before.len());
             let words = own.iter().map(quoted).chain(["run".into(), "--".into()]).chain(theirs.iter().map(quoted));

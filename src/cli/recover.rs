@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::cut_runs::{self, CutRun};
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::interrupted;
@@ -14,6 +13,7 @@ use crate::error::{Error, Kind};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::text::cut_run;
 use crate::face::text::fact;
 use crate::face::text::recovered::{line, say_strays};
 use crate::remedy::Remedy;
@@ -21,6 +21,8 @@ use crate::session::id::Id;
 use crate::verb::resolve::killed_run;
 use crate::verb::resolve::killed_run::TakenIn;
 use crate::verb::resolve::want::Want;
+use crate::verb::run::cut_off;
+use crate::verb::run::recovered::CutRun;
 
 /// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; with `"why"` if it failed, and `"remedy"` then or if
 /// something is left.
@@ -56,7 +58,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
         (None, Some(store)) => {
             let settled = ready::recover_alone(&call.fs, store, || call.say_waiting(store))?;
             call.say_unswept(settled.unswept);
-            runs = match cut_runs::recover_all(call, store) {
+            runs = match cut_off::recover_all(call, store) {
                 Ok(runs) => runs,
                 Err(problem) => {
                     say(call, &settled.recovered, &[], Vec::new())?;
@@ -68,8 +70,8 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
         }
         (Some(key), _) => {
             let store = call.store_with(key)?;
-            if let Some(id) = cut_runs::find(store, key)? {
-                runs.extend(cut_runs::recover_one(call, store, &id, args)?);
+            if let Some(id) = cut_off::find(store, key)? {
+                runs.extend(cut_off::recover_one(call, store, &id, choice(args))?);
                 return say(call, &[], &runs, held);
             }
             let _lock = call.store_lock(store)?;
@@ -98,7 +100,7 @@ fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun], mut held: Vec<Take
             say_strays(&call.out, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
-        runs.iter().for_each(|run| call.out.line(run.line()));
+        runs.iter().for_each(|run| call.out.line(cut_run::line(run)));
         held.iter().for_each(|held| call.out.line(line_of_held(held)));
         if recovered.is_empty() && runs.is_empty() && held.is_empty() && before.is_empty() {
             call.out.note("nothing was interrupted");
@@ -150,7 +152,7 @@ fn line_of_held((id, held): &TakenIn) -> String {
 }
 
 fn row_of_run(run: &CutRun) -> Row<'_> {
-    let left = run.left().iter().map(|(path, why)| LeftRow { path, why }).collect();
+    let left = run.left().iter().map(LeftRow::of).collect();
     let (result, problem) = (run.result(), run.problem());
     let (why, remedy) =
         (problem.map(|problem| problem.message().to_owned()), problem.and_then(|problem| problem.advice().cloned()));

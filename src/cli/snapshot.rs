@@ -6,7 +6,6 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
-use super::signalled;
 use crate::compare::shown::cut;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, recant};
@@ -34,6 +33,7 @@ use crate::snapshot::rules::{Rules, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::snapshot::{compare, error, place};
 use crate::tree::time;
+use crate::verb::signalled;
 
 #[derive(Serialize)]
 struct Created<'a> {
@@ -165,7 +165,8 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
         }
         Ok((made, pruned))
     };
-    signalled::finished(call, act, |(made, pruned)| say_created(call, args, &directory, &made, pruned))
+    let (made, pruned) = signalled::finished(call, act)?;
+    say_created(call, args, &directory, &made, pruned)
 }
 
 /// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's

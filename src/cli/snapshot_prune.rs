@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{signalled, snapshot};
+use super::snapshot;
 use crate::config::From;
 use crate::error::{Error, Kind, command};
 use crate::face::args::Prune;
@@ -16,6 +16,7 @@ use crate::fs::path::AbsPath;
 use crate::snapshot::error;
 use crate::snapshot::prune::{self, Conditions, Maker, Pruned, Which};
 use crate::snapshot::series::Series;
+use crate::verb::signalled;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -60,7 +61,8 @@ pub fn prune(call: &Call, args: &Prune) -> Result<Ended, Error> {
         gone.retain(|n| chosen.contains(n));
         prune::prune(&call.fs, &series, &lock, &gone)
     };
-    signalled::finished(call, act, |pruned| Ok(say(call, &series.directory, args.dry_run, &pruned)))
+    let pruned = signalled::finished(call, act)?;
+    Ok(say(call, &series.directory, args.dry_run, &pruned))
 }
 
 /// Asks, at a terminal, before snapshots are lost for good. Names the first of them.
@@ -106,7 +108,8 @@ fn drop_all(call: &Call, args: &Prune) -> Result<Ended, Error> {
         call.clear_away(store);
         Ok(done)
     };
-    signalled::finished(call, drop_them, |done| Ok(say(call, &directory, false, &done)))
+    let done = signalled::finished(call, drop_them)?;
+    Ok(say(call, &directory, false, &done))
 }
 
 /// The directory that is named; `None`: the project.

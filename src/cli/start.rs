@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use super::agent_guard;
 use super::dispatch::{self, not_begun};
 use super::far as served;
-use super::{misuse, outside};
+use super::misuse;
 use crate::capture::run::inside::capture;
 use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
@@ -17,6 +17,7 @@ use crate::face::args::Verb;
 use crate::face::args::help;
 use crate::face::args::table::effect;
 use crate::face::call::Call;
+use crate::face::door::inside;
 use crate::face::ended::Ended;
 use crate::face::far;
 use crate::face::near::Near;
@@ -80,7 +81,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => {
             let out = early(Color::Auto);
-            return finish(&out, not_begun(&out, cli.verb(), problem), Effect::None);
+            return finish(&out, Err(not_begun(cli.verb(), problem)), Effect::None);
         }
     };
     let color = match global.color {
@@ -109,14 +110,14 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         );
     }
     if let Err(problem) = agent_guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
-        return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effect::None);
+        return finish(&call.out, Err(not_begun(cli.verb(), problem)), Effect::None);
     }
     let effect = effect(cli.verb());
-    if let Some(inside) = capture()
-        && let Some(store) = &inside.store
-        && let Some(words) = outside::words(&cli, &args[1..], inside)
+    if let Some(captured) = capture()
+        && let Some(store) = &captured.store
+        && let Some(words) = inside::words(&cli, &args[1..], captured)
     {
-        let ended = outside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
+        let ended = inside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
         return finish(&call.out, ended, Effect::None);
     }
     if let Some(host) = host {

@@ -1,6 +1,6 @@
 //! The end of a call.
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Reason};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -15,8 +15,13 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The end after a problem. If a signal came and nothing was changed, the status of a process that died of it.
+    /// The end after a problem. If a command was not started, one that scripts can tell from the command's own; if a signal came and nothing
+    /// was changed, the status of a process that died of it.
     pub fn by(problem: &Error) -> Self {
+        let says_it = matches!(problem.kind(), Kind::NotFound | Kind::NotExecutable);
+        if problem.reason() == Some(&Reason::NotStarted) && !says_it {
+            return Ended::With(Kind::NoCapture);
+        }
         match crate::fs::interrupt::status() {
             Some(status) if problem.kind() == Kind::Refused => Ended::Asked(status),
             _ => Ended::With(problem.kind()),

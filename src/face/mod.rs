@@ -9,6 +9,7 @@ pub mod brief;
 pub mod by;
 pub mod call;
 pub mod directory;
+pub mod door;
 pub mod ended;
 pub mod errors;
 pub mod far;

@@ -14,8 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::signal_pipe::set_unless_ignored;
+use crate::error::{At, IoError};
 
 const NOTED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
@@ -77,6 +79,12 @@ pub fn end_by(signal: i32) {
     }
 }
 
+/// Has the kernel send this process a signal as soon as `parent`, which has started it, ends, also by SIGKILL. False if `parent` is not its
+/// parent, or not any more.
+pub fn end_with(parent: i32, signal: Signal) -> bool {
+    set_parent_process_death_signal(Some(signal)).is_ok() && getppid().map(Pid::as_raw_pid) == Some(parent)
+}
+
 impl Drop for Noting {
     fn drop(&mut self) {
         STOPS.store(self.stopped, Ordering::Relaxed);
@@ -101,6 +109,17 @@ pub fn status() -> Option<u8> {
 /// Input from a source that may keep it waiting for ever: an operation that stops on request does so here too.
 #[derive(Debug)]
 pub struct Input(pub File);
+
+impl Input {
+    /// Standard input.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn of_stdin() -> Result<Self, IoError> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned().at("read", "standard input")?;
+        Ok(Self(File::from(stdin)))
+    }
+}
 
 impl io::Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

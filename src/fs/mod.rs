@@ -16,6 +16,7 @@ pub mod lock;
 pub mod memory;
 pub mod mounts;
 pub mod path;
+pub mod program;
 mod regain;
 mod remove;
 pub mod resolve;

@@ -242,6 +242,11 @@ impl Changes {
         self.list.binary_search_by(|change| change.path.cmp(path)).ok().map(|i| &self.list[i])
     }
 
+    /// True if something at `path`, above or below it changed.
+    pub fn touches(&self, path: &AbsPath) -> bool {
+        self.list.iter().any(|change| change.path.is_under(path) || path.is_under(&change.path))
+    }
+
     /// The indices in the list of the changes at and under `path`.
     pub fn under(&self, path: &AbsPath) -> std::ops::Range<usize> {
         let start = self.list.partition_point(|change| change.path < *path);

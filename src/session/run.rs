@@ -94,6 +94,16 @@ pub enum Ending {
     Signaled(i32),
 }
 
+impl Ending {
+    /// The exit status as a shell has it: 128 and the number of the signal for a command that died of one.
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+            Self::Signaled(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+        }
+    }
+}
+
 /// The end of the newest command of a session that changed something, if it did not end well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

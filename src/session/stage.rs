@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::change::{Before, Change, Changes, Line, Marks, object_name};
+use super::change::{Before, Change, Changes, Line, Marks, Sort, object_name};
 use super::error::{not_now, not_staged};
 use super::header::{Origin, Status};
 use super::inherit;
@@ -533,6 +533,11 @@ impl<'a> Desk<'a> {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
             Err(refuse("stage", path, why, Some("begin another session with " + command("session new"))))
         })
+    }
+
+    /// The sort of the change that is staged at a path; `None` if the path is back to what it was before.
+    pub fn sort_at(&self, path: &AbsPath) -> Option<Sort> {
+        self.staged_at(path).filter(|change| change.marks.linked || !change.is_none()).map(Change::sort)
     }
 
     /// Stages nothing and removes content that was put. The next staging removes what cannot be removed now.

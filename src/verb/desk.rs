@@ -85,6 +85,11 @@ impl Desk {
         }
     }
 
+    /// A desk of the same call for an act of its own, about which nobody is asked.
+    pub fn unasked(&self) -> Self {
+        Self::new(self.config.clone(), self.caller.clone(), (true, false, self.is_far))
+    }
+
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.
     pub fn note_in_log(&self, store: &Store, entry: &crate::session::log::Entry) {
         if let Err(error) = crate::session::log::append(&self.fs, store, entry) {

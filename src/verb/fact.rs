@@ -1,6 +1,7 @@
 //! The facts that a verb tells while it works. A face has the words.
 
 use super::act::steps_behind::Behind;
+use super::run::notice::Notice;
 use crate::capture::layers::rejoin::Rest;
 use crate::engine::recover::interrupted::{Finding, Recovered};
 use crate::error::Error;
@@ -12,6 +13,10 @@ use crate::session::log::Entry;
 
 /// A fact that is told while a verb works.
 pub enum Said<'a> {
+    /// A fact of a run.
+    Run(Notice<'a>),
+    /// This signal came when all was done: it is finished.
+    Finished(&'a str),
     /// The session that `last` means; the place where it was begun, if this project has none.
     Last { id: &'a Id, elsewhere: Option<&'a AbsPath> },
     /// The session that a name means, and where it was begun: another project's.
@@ -32,6 +37,12 @@ pub enum Said<'a> {
     Waiting(&'a AbsPath),
     /// Something that has lost its name in the store could not be removed.
     Unswept(&'a Error),
+    /// An object that no staged change needs could not be removed.
+    ObjectStays(&'a Error),
+    /// A session that was imported came without its name, which another one has here.
+    CameUnnamed(&'a str),
+    /// No path of the imported session lies at this place, which was to be mapped.
+    MappedInVain(&'a AbsPath),
     /// The log could not be written.
     NotLogged(&'a Error),
     /// Renames cannot be told: the files are shown as deleted and created.

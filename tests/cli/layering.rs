@@ -20,8 +20,8 @@ const MAY_USE: &[(&str, &str)] = &[
     ("compare", "compare/blocks checkpoint session tree fs"),
     ("agent", "snapshot compare compare/blocks checkpoint session tree fs"),
     ("remote", "session"),
-    ("verb", "agent snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
-    ("face", "face/args verb agent remote snapshot compare compare/blocks capture engine checkpoint session tree fs"),
+    ("verb", "agent snapshot compare compare/blocks moving capture rollback commit engine checkpoint session tree fs"),
+    ("face", "face/args verb agent remote snapshot compare compare/blocks moving capture engine checkpoint session tree fs"),
     ("face/args", "verb agent remote snapshot compare compare/blocks engine checkpoint session tree fs"),
     ("face/screen", "compare compare/blocks session tree fs"),
     ("face/mcp", ""),
@@ -299,8 +299,10 @@ fn what_changes_files_stands_in_fs_alone() {
 const PRINT: [&str; 0] = [];
 
 /// The verbs through which all passes.
-const VERBS: [&str; 14] =
-    ["cat", "commit", "diff", "discard", "fork", "list", "log", "redo", "rewind", "rollback", "show", "status", "steps", "undo"];
+const VERBS: [&str; 17] = [
+    "cat", "commit", "diff", "discard", "fork", "list", "log", "moving", "redo", "rewind", "rollback", "run", "show", "stage",
+    "status", "steps", "undo",
+];
 
 #[test]
 fn the_verbs_that_still_print_are_these() {

@@ -301,13 +301,15 @@ fn each_test_that_the_table_of_faults_names_is_there() {
 }
 
 /// Texts of several words in `verb` beside its errors that are no English: of the log, and commands that a value has.
-const NO_ENGLISH: [(&str, &str); 11] = [
+const NO_ENGLISH: [(&str, &str); 13] = [
     ("src/verb/confirm.rs", "not confirmed"),
     ("src/verb/discard/parts.rs", "discard paths"),
     ("src/verb/discard/whole.rs", "prune --discarded"),
     ("src/verb/log.rs", "agent undo "),
+    ("src/verb/moving.rs", "session import"),
     ("src/verb/path_log.rs", "agent undo {n}"),
     ("src/verb/path_log.rs", "snapshot restore {}"),
+    ("src/verb/run/shell.rs", "fish_prompt"),
     // The standing of what changed a path, in JSON.
     ("src/verb/path_log.rs", "set aside"),
     ("src/verb/path_log.rs", "pruned"),

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use crate::session::run::Ending;
+
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
@@ -19,6 +21,21 @@ pub struct Command {
     pub keeps_before: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
+}
+
+impl Command {
+    /// A command with the usual terms: background children are waited for, the network is open.
+    pub fn new(argv: Vec<OsString>) -> Self {
+        Self {
+            argv,
+            env: Vec::new(),
+            linger: Linger::Wait,
+            network: Network::Open,
+            joins: false,
+            keeps_before: false,
+            max_size: None,
+        }
+    }
 }
 
 /// The part of the network that a command can reach.
@@ -48,4 +65,13 @@ pub enum Exit {
     Code(u8),
     /// By this signal.
     Signal(i32),
+}
+
+impl From<Exit> for Ending {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Code(code) => Self::Exited(code.into()),
+            Exit::Signal(signal) => Self::Signaled(signal),
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-use super::command::{Command, Exit};
+use super::command::Command;
 use super::limit::Meter;
 use super::start::run;
 use super::start::{Ended, Event, Leaving};
@@ -59,7 +59,7 @@ use crate::tree::state::State;
 /// A run that is over and collected.
 #[derive(Debug)]
 pub struct Held {
-    pub exit: Exit,
+    pub ending: Ending,
     /// The number of net changes in the session; 0 if it holds nothing.
     pub changes: u64,
     /// The step that the run became; `None` if it changed nothing.
@@ -181,10 +181,8 @@ fn held(
     record.took = u64::try_from(began.elapsed().as_nanos()).ok();
     record.coverage = coverage.clone();
     record.keep_of(earlier.as_ref());
-    record.ending = Some(match ended.exit {
-        Exit::Code(code) => Ending::Exited(code.into()),
-        Exit::Signal(signal) => Ending::Signaled(signal),
-    });
+    let ending = ended.exit.into();
+    record.ending = Some(ending);
     record.started = ended.span.start();
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(Asked::GoesOn);
@@ -199,7 +197,7 @@ fn held(
             let step = Some(step).filter(|step| session.header.head() == *step);
             // A renamed directory's content comes with the collecting.
             let too_much = ended.too_much.or_else(|| ended.meter.as_ref().and_then(Meter::over));
-            Ok(Tried::Ran(Held { exit: ended.exit, changes, step, news, sorts, coverage, warnings, dropped, too_much }))
+            Ok(Tried::Ran(Held { ending, changes, step, news, sorts, coverage, warnings, dropped, too_much }))
         }
         // From here on the command has run: whatever fails, the session stays, and the next verb that names it collects it.
         Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),

@@ -3,13 +3,14 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::run;
 use crate::error::{Error, shell_word};
 use crate::face::call::Call;
+use crate::face::text::run::usual_passes;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Command, Remedy, shell};
 use crate::session::store::Store;
+use crate::verb::run::trial;
 
 /// The command that names a store with which a run works, found by trying. Places that last come before those that go with the machine.
 pub fn other(call: &Call) -> Option<Command> {
@@ -42,5 +43,5 @@ fn works(call: &Call, place: &Path) -> bool {
 
 fn works_at(call: &Call, path: &AbsPath) -> Result<bool, Error> {
     let store = Store::create(&call.fs, path)?;
-    Ok(run::attempt_nothing(call, &store).is_ok_and(|tried| tried.failed.is_none() && !tried.in_memory))
+    Ok(trial::held(call, &store, usual_passes()).is_ok_and(|tried| tried.failed.is_none() && !tried.in_memory))
 }

@@ -8,13 +8,13 @@ use crate::capture::run::scope;
 use crate::capture::space::cause::Cause;
 use crate::capture::space::probe;
 use crate::cli::agents::{self, Glance, programs};
-use crate::cli::run::Tried;
 use crate::cli::snapshot;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::far::NearSide;
 use crate::remedy::{Command, Remedy, shell};
 use crate::session::store::Store;
+use crate::verb::run::trial::Tried;
 
 /// A way, as it was tried.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use super::snapshot;
 use super::words::lines_of;
 use crate::cli::agent_guard;
-use crate::cli::before;
 use crate::compare::entries::Taken;
 use crate::compare::picked::seen;
 use crate::compare::picked::{Pick, Picked};
@@ -24,6 +23,7 @@ use crate::verb::act::merge;
 use crate::verb::commit::{self, Commit};
 use crate::verb::discard::{self as discards, Discard, Discarded, End};
 use crate::verb::error::refused;
+use crate::verb::gate;
 use crate::verb::parts::picks;
 use crate::verb::redo;
 use crate::verb::resolve::guard::limited;
@@ -365,9 +365,9 @@ impl<'c> Acts<'c> {
         }
         let call = self.call.for_screen();
         if let Some((verb, id)) = decided {
-            before::refuse_outside(&call, id.as_str(), verb == "commit")?;
+            gate::refuse_outside(&call, id.as_str(), verb == "commit")?;
         }
-        before::before_changes(&call)?;
+        gate::before_changes(&call)?;
         let (headlines, id) = act(&call)?.unwrap_or_default();
         Ok(Made { lines: call.out.kept(), headlines, id })
     }

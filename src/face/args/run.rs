@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// `run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   recant run -- make install
   recant run --commit -- ./migrate.sh    committed if it exits with 0

@@ -1,6 +1,7 @@
 //! Words for what a verb says while it works, and what it asks.
 
 use super::recovered;
+use super::run::notice;
 use crate::capture::layers::rejoin::Rest;
 use crate::error::command;
 use crate::face::figures;
@@ -19,6 +20,8 @@ pub const UNSYNCED: &str = "the machine went down before the content was on the 
 /// Says it: what must not be missed as a warning, the rest as a note.
 pub fn tell(out: &Out, said: &Said<'_>) {
     match said {
+        Said::Run(notice) => notice::tell(out, notice),
+        Said::Finished(signal) => out.note(format_args!("{signal} came when all was done: it is finished")),
         Said::Last { id, elsewhere } => {
             let place = elsewhere.map(|dir| format!(", begun in {dir}: this project has none")).unwrap_or_default();
             out.note(format_args!("last is {id}{place}"));
@@ -43,6 +46,15 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         Said::Waiting(store) => out.note(format_args!("another recant is at work in {store}; waiting")),
         Said::Unswept(error) => {
             out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"))
+        }
+        Said::ObjectStays(error) => {
+            out.warn(format_args!("{error}; nothing needs it, and the next staging in this session tries again"));
+        }
+        Said::CameUnnamed(name) => {
+            out.warn(format_args!("another session is called {name} here: this one came without its name"));
+        }
+        Said::MappedInVain(from) => {
+            out.warn(format_args!("--map {from}=…: no path of the session lies there, so this moved none"));
         }
         Said::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
         Said::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),

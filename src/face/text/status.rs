@@ -21,6 +21,7 @@ use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::snapshot::verify::Fault;
 use crate::verb::act::unconfirmed::Waiting;
+use crate::verb::run::cut_off::{is_cut_off, record};
 use crate::verb::status::{self as verb, Known, Overview, Prunable, Room, Running, Steps, StoreRow};
 
 /// Shows it. `turn`: the newest turn of an agent here, in a line.
@@ -178,7 +179,11 @@ fn print_old(call: &Call, old: &[Header]) {
 /// Describes what recovery would do.
 fn would(call: &Call, id: &Id) -> String {
     let store = call.store().ok().flatten();
-    store.and_then(|store| cut_run::would(store, id).or_else(|| recovered::would(store, id))).unwrap_or_default()
+    let would = store.and_then(|store| match is_cut_off(store, id) {
+        true => Some(cut_run::would(id, record(store, id).as_ref())),
+        false => recovered::would(store, id),
+    });
+    would.unwrap_or_default()
 }
 
 /// Prints what could go, if something can that nothing needs, or if the store is too large.

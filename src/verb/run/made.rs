@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::notice::Notice;
 use crate::error::IoError;
-use crate::face::call::Call;
+use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::verb::desk::Desk;
+use crate::verb::fact::Said;
 
 /// The made objects, in the order of their making.
 #[derive(Debug, Default)]
@@ -18,29 +21,29 @@ enum Sort {
 
 impl Made {
     /// Makes a directory below `home`, with its parents. Does nothing if `home` is another user's.
-    pub fn dir(&mut self, call: &Call, home: &Path, path: &Path) -> Result<(), IoError> {
+    pub fn dir(&mut self, fs: &Fs, home: &Path, path: &Path) -> Result<(), IoError> {
         if path.exists() || !path.starts_with(home) {
             return Ok(());
         }
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
-        self.dir(call, home, parent)?;
+        self.dir(fs, home, parent)?;
         let dir = Dir::open(parent)?;
         if is_own(&dir)? {
-            call.fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755)?;
+            fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755)?;
             self.0.push((path.to_path_buf(), Sort::Directory));
         }
         Ok(())
     }
 
     /// Makes an empty file for its owner alone, if its directory exists and is this user's own.
-    pub fn file(&mut self, call: &Call, path: &Path) -> Result<(), IoError> {
+    pub fn file(&mut self, fs: &Fs, path: &Path) -> Result<(), IoError> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
         if path.symlink_metadata().is_ok() || !parent.is_dir() {
             return Ok(());
         }
         let dir = Dir::open(parent)?;
         if is_own(&dir)? {
-            call.fs.create(dir.at(name.as_encoded_bytes()), 0o600)?;
+            fs.create(dir.at(name.as_encoded_bytes()), 0o600)?;
             self.0.push((path.to_path_buf(), Sort::File));
         }
         Ok(())
@@ -56,10 +59,10 @@ impl Made {
     }
 
     /// Removes what is still empty.
-    pub fn close(self, call: &Call) {
+    pub fn close(self, desk: &Desk) {
         for (path, sort) in self.0.iter().rev() {
-            if let Err(error) = remove_if_empty(call, path, *sort) {
-                call.out.detail(format_args!("{error}; it was made for the command, and is empty"));
+            if let Err(error) = remove_if_empty(&desk.fs, path, *sort) {
+                desk.caller.tell(Said::Run(Notice::Unremoved(&error)));
             }
         }
     }
@@ -69,13 +72,13 @@ fn is_own(dir: &Dir) -> Result<bool, IoError> {
     Ok(dir.stat()?.uid == rustix::process::geteuid().as_raw())
 }
 
-fn remove_if_empty(call: &Call, path: &Path, sort: Sort) -> Result<(), IoError> {
+fn remove_if_empty(fs: &Fs, path: &Path, sort: Sort) -> Result<(), IoError> {
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
     let dir = Dir::open(parent)?;
     let at = dir.at(name.as_encoded_bytes());
     let removed = match sort {
-        Sort::Directory => call.fs.rmdir(at),
-        Sort::File if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) => call.fs.unlink(at),
+        Sort::Directory => fs.rmdir(at),
+        Sort::File if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) => fs.unlink(at),
         Sort::File => Ok(()),
     };
     match removed {

@@ -1,68 +1,29 @@
 //! The door of a held agent: inside its run, `diff`, `show`, `steps` and `status` are carried out by a recant outside, which sees the
 //! session, and are shown inside.
 //!
-//! Inside ([`outside`](super::outside)) connects to a socket in the run's own store. A process outside takes the connection, and starts `far --held ID` for it, which speaks
-//! as with a machine (docs/remote.md), but carries out only verbs that show this session ([`checked`]). Whoever asks is the held command, which
-//! may send anything.
+//! [`inside`] connects to a socket in the run's own store. The process outside that the run has started (`verb/run/door.rs`) takes the
+//! connection, and starts `far --held ID` for it, which speaks as with a machine (docs/remote.md), but carries out only verbs that show this
+//! session ([`checked`]). Whoever asks is the held command, which may send anything.
 
-use crate::face::args::{self, Cli, Global, Verb};
-use crate::face::ended::Ended;
-use crate::face::errors;
-use crate::face::place::own_program;
+pub mod inside;
+
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Parser;
 use rustix::process::Signal;
 
 use crate::compare::shown::Names;
 use crate::error::{Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::face::args::{self, Cli, Global, Verb};
+use crate::face::ended::Ended;
+use crate::face::errors;
+use crate::fs::interrupt;
 use crate::remote::frame::Down;
 use crate::remote::request::Request;
-use crate::session::id::Id;
-use crate::session::store::Store;
-
-/// The socket's name in the run's own store.
-pub const NAME: &[u8] = b"door";
-
-/// The process that answers, until dropped.
-#[derive(Debug)]
-pub struct Door {
-    answers: Child,
-}
-
-impl Door {
-    /// Opens the door of a session's run: makes the socket in its own store, and starts the process that answers.
-    ///
-    /// # Errors
-    /// Either cannot be made.
-    pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Error> {
-        let dir = Dir::open(own.as_path()).map_err(Error::from)?;
-        let listener = fs.listen(dir.at(NAME)).map_err(Error::from)?;
-        let mut command = Command::new(own_program()?);
-        command
-            .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
-            .env("RECANT_STORE", store.path.as_path())
-            .env_remove("RECANT_HOST");
-        command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
-        let answers = command.spawn().context("cannot start the process that answers inside the run")?;
-        Ok(Self { answers })
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        // It has ended already, or ends now.
-        let _ended = self.answers.kill().and_then(|()| self.answers.wait());
-    }
-}
 
 /// The most looks that are answered at once: whoever asks may ask a thousand times.
 const AT_ONCE: usize = 8;
@@ -72,9 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers until `parent`, the recant that started this, ends.
 pub fn serve(id: &str, parent: Option<i32>) -> Ended {
-    let own = || rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
-    // Its end may have come before: then it is not the parent any more.
-    if rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_err() || own() != parent {
+    if !parent.is_some_and(|parent| interrupt::end_with(parent, Signal::KILL)) {
         return Ended::With(Kind::Refused);
     }
     // Ctrl-C is for the run's command.

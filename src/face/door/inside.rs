@@ -1,10 +1,9 @@
-//! The look outside from inside a held agent's run: the other side of the [`door`](super::door).
+//! The look outside from inside a held agent's run.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use super::door::NAME;
 use crate::capture::run::inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::face::args::{Cli, Verb};
@@ -17,6 +16,7 @@ use crate::fs::socket;
 use crate::remote::PROTOCOL;
 use crate::remote::frame::{Down, Up};
 use crate::remote::request::{Line, Request, Word};
+use crate::verb::run::door::NAME;
 
 /// The words with which a call inside a run is asked outside; `None` if it is no look at what the run holds. A session that is named is this
 /// run's, or one of the run's own store.

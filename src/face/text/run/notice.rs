@@ -1,0 +1,262 @@
+//! Words for what a run says while it works.
+
+use std::path::PathBuf;
+
+use crate::agent::known::Agent;
+use crate::capture::run::start::Event;
+use crate::engine::report::Left;
+use crate::error::command;
+use crate::face::figures::{self, filled, filled_remedy};
+use crate::face::out::Out;
+use crate::face::text::cut_run;
+use crate::fs::path::AbsPath;
+use crate::remedy::words;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::run::{Coverage, How};
+use crate::session::squash::Keep;
+use crate::snapshot::create::Made;
+use crate::snapshot::error::heal;
+use crate::verb::error::kept_by;
+use crate::verb::run::notice::{InPlace, Notice, Obstacle, Records};
+
+/// Says it: what must not be missed as a warning, the rest as a note.
+pub fn tell(out: &Out, notice: &Notice<'_>) {
+    match notice {
+        Notice::Event { event, is_confined } => self::event(out, event, *is_confined),
+        Notice::Place(text) if out.is_text() => out.note(filled(&out.sentence(text))),
+        Notice::Place(text) => out.note(text),
+        Notice::Shell { goes_on, has_history } => {
+            goes_on.iter().for_each(|header| out.note(going_on(header)));
+            let but = if *has_history { " but its history" } else { "" };
+            out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
+        }
+        Notice::NoHistory(error) => out.detail(format_args!("{error}; so the shell's history is held, like all that it changes")),
+        Notice::Unremoved(error) => out.detail(format_args!("{error}; it was made for the command, and is empty")),
+        Notice::NoCache(error) => out.detail(format_args!("{error}; the command cannot make it either")),
+        Notice::Unremembered(error) => {
+            out.detail(format_args!("{error}; the next run will mention the pending session again"));
+        }
+        Notice::Pending(id) => {
+            let goes_on = command(format_args!("run --session {}", id.tail()));
+            out.note(format_args!("session {} is pending, not seen by this run: {goes_on}", id.tail()));
+        }
+        Notice::ChangedBelow { id, paths } => changed_below(out, id, paths),
+        Notice::Oldest { id, step, keep: Keep { steps, bytes }, is_first } => {
+            let (id, bytes) = (id.tail(), figures::bytes(*bytes));
+            let said = format!("session {id}: step {step} is the oldest by steps.keep {steps}, steps.max_size {bytes}");
+            if *is_first { out.note(said) } else { out.detail(said) }
+        }
+        Notice::Spoilt => out
+            .warn("the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched"),
+        Notice::Agent { agent, session, coverage } => greet(out, *agent, session, coverage),
+        Notice::Records(agent, fate) => records(out, agent.name(), fate),
+        Notice::InPlace(terms) => in_place(out, terms),
+        Notice::StoreInCache(cache) => {
+            out.note(format_args!("{} is read-only for the command: the store lies there", out.place(cache)));
+        }
+        Notice::Damaged(made) => damaged(out, made),
+        Notice::Unread(left) => {
+            out.warn_each(left.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
+            out.warn("what happens there cannot be taken back");
+        }
+        Notice::Left { new, known } => {
+            out.warn_each(new.iter().map(|left| left.to_string()));
+            if *known > 0 {
+                let paths = figures::count(*known as u64, "path");
+                out.warn(format_args!("{paths} named above: what the command did there is not in the session"));
+            }
+        }
+        Notice::Regained(store) => {
+            let line = format!("{store}: the command took the owner's rights to the store away (chmod); they are set again");
+            out.warn(filled(&line));
+        }
+        Notice::NoName(error) => out.warn(format_args!("the session gets no name: {error}")),
+        Notice::RecordStays { id, why } => {
+            out.warn(format_args!("the record of run {id} stays: {why}; {}", command("recover tries again")));
+        }
+        Notice::Pruned { count, keep } => {
+            out.note(format_args!("{} pruned: snapshot.keep is {keep}", figures::count(*count as u64, "old snapshot")));
+        }
+        Notice::NotPruned { directory, why } => {
+            out.warn(format_args!("{directory}: old snapshots were not pruned: {}", why.message()));
+        }
+        Notice::NotFreed(why) => {
+            out.warn(format_args!("no content was freed: a damaged snapshot may need it ({why}); {}", heal()));
+        }
+        Notice::Ending { id, record } => out.note(format_args!("waiting until {} has ended", cut_run::what(id, *record))),
+        Notice::CutOff { id, record } => {
+            out.warn(format_args!("{}; {}", cut_run::would(id, *record), command("recover does it now")));
+        }
+        Notice::CutRun(run) => out.warn(cut_run::line(run)),
+    }
+}
+
+/// Says what a capture, or a confinement, reports.
+fn event(out: &Out, event: &Event, is_confined: bool) {
+    match event {
+        Event::Lingering(names) => {
+            let names = names.join(", ");
+            out.note(format_args!("waiting for what the command left running: {names} (Ctrl-C ends it)"));
+        }
+        Event::Uncovered(path, why) => out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::Closed(fd, path) => {
+            out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads past the run"));
+        }
+        Event::NotFed(why) => out.warn(format_args!("the command's input could not be read to its end: {why}")),
+        Event::NoGroups(why) if is_confined => {
+            out.warn(format_args!("{why}: chgrp to a further group of yours fails in this run"));
+        }
+        Event::NoGroups(why) => out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
+        Event::InMemory(limit) => out.warn(format_args!(
+            "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
+            figures::bytes(*limit)
+        )),
+        Event::SettingUp => {}
+    }
+}
+
+/// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
+fn going_on(header: &Header) -> String {
+    let held = figures::count(header.counts.changes, "change");
+    format!("going on in session {}{}: {held} so far", header.id.tail(), named(header))
+}
+
+fn named(header: &Header) -> String {
+    header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default()
+}
+
+/// The most paths that are named.
+const NAMED: usize = 5;
+
+fn changed_below(out: &Out, id: &Id, paths: &[AbsPath]) {
+    for path in paths.iter().take(NAMED) {
+        out.warn(format_args!("{path}: changed on the tree since the session held it: the command sees what the session holds"));
+    }
+    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        let (more, diff) = (figures::count(more as u64, "other path"), command(format_args!("diff {}", id.tail())));
+        out.warn(format_args!("so did {more}: {diff} names them all"));
+    }
+}
+
+/// Says, before an agent starts, where its changes go, what is not held, and what a person should know.
+fn greet(out: &Out, agent: Agent, session: &Header, coverage: &[Coverage]) {
+    let why = kept_by(agent);
+    let mut passed = coverage.iter().filter(|row| row.how == How::Passed && row.why.as_ref() == Some(&why));
+    let real = match (passed.next(), passed.count()) {
+        (None, _) => String::new(),
+        (Some(row), 0) => format!("; real: {}", out.shown(&row.path)),
+        (Some(row), more) => format!("; real: {} and {more} more", out.shown(&row.path)),
+    };
+    let tail = session.id.tail();
+    out.note(filled(&format!("{} is held in session {tail}{}{real}", agent.name(), named(session))));
+    let look = command(format_args!("review {}", session.name.as_deref().unwrap_or(tail)));
+    out.note(filled_remedy(&("what you save here meanwhile is a conflict; watch it by " + look), 8));
+}
+
+/// The most lines about records that stay held.
+const MOST_LINES: usize = 3;
+
+/// Says what became of the files that an agent keeps about itself.
+fn records(out: &Out, own: &str, fate: &Records<'_>) {
+    let is_held = |why: String| out.note(filled(&format!("what {own} keeps about itself is held: {why}")));
+    match fate {
+        Records::Held(why) => {
+            let first = why.rows().first().map(|against| format!(": {}", against.path)).unwrap_or_default();
+            is_held(format!("{}{first}", why.message()));
+        }
+        Records::AgentCalls(variable) => is_held(format!("an agent calls ({variable} is set)")),
+        Records::HeldEach(held) => {
+            for (path, why) in held.iter().take(MOST_LINES) {
+                out.note(filled(&format!("{} is held: {}", out.shown(path), obstacle(own, why))));
+            }
+            let more = held.len().saturating_sub(MOST_LINES);
+            if more > 0 {
+                out.note(format_args!("and {} more", figures::count(more as u64, "file")));
+            }
+        }
+        Records::Committed { count, part, is_whole: true } => {
+            let files = figures::count(*count as u64, "file");
+            let back = command(format_args!("rollback {}", part.tail()));
+            out.note(filled_remedy(&(words(format_args!("{files} that {own} keeps about itself committed; ")) + back), 8));
+        }
+        Records::Committed { part, .. } => {
+            let look = command(format_args!("show {}", part.tail()));
+            out.note(filled_remedy(&(words(format_args!("some of what {own} keeps about itself is held: ")) + look), 8));
+        }
+    }
+}
+
+/// The reason why a record is held.
+fn obstacle(own: &str, why: &Obstacle) -> String {
+    let why = match why {
+        Obstacle::Changed => "somebody else changed it meanwhile",
+        Obstacle::OfAnotherConversation => "it may belong to another conversation",
+        Obstacle::TooMany(most) => return format!("there are more than {most}"),
+        Obstacle::Deleted => "it was deleted",
+        Obstacle::NoFile => "it is no plain file",
+        Obstacle::SeveralNames => "it has several names",
+        Obstacle::Mode => "its mode gives more than a record needs",
+        Obstacle::Owner => "its owner was changed",
+        Obstacle::Attributes => "it has extended attributes",
+        Obstacle::OpenDirectory => "the directory that was made for it is open to others",
+        Obstacle::TooLarge(most) => return format!("it is larger than {}", figures::bytes(*most)),
+        Obstacle::Gone(why) => why,
+        Obstacle::Obeyed(member) => return format!("{own} obeys {member} in it, and that was changed"),
+        Obstacle::LinesGone => "lines that were in it are gone",
+        Obstacle::Unreadable(error) => return error.to_string(),
+    };
+    why.to_owned()
+}
+
+/// Says that a command on the real tree changes files at once, and with `-v` where it may.
+fn in_place(out: &Out, terms: &InPlace<'_>) {
+    let directories: Vec<String> = terms.directories.iter().map(|directory| out.place(directory)).collect();
+    let back = command("undo");
+    out.note(filled(&format!("changes in {} are real at once; {back} takes them back", figures::list(&directories))));
+    if let Some((first, more)) = terms.ignored.split_first() {
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(", and what {} more of these files leave out", figures::grouped(more as u64)),
+        };
+        out.note(filled(&format!("not in the session: what {} leaves out{more}", out.place(first))));
+    }
+    if let Some(what) = terms.confinement.network() {
+        let said = format!("--no-network: {what}");
+        // What it was asked for is nothing new.
+        if terms.confinement.has_no_network() { out.detail(said) } else { out.note(said) }
+    }
+    let places: Vec<String> =
+        directories.into_iter().chain(passed(terms.passed)).chain(caches(out, terms)).chain(["/tmp".to_owned()]).collect();
+    out.detail(filled(&format!("it may write to {} alone", figures::list(&places))));
+    out.detail(filled(&format!("not denied elsewhere: {}", figures::list(&terms.confinement.not_denied()))));
+}
+
+fn passed(paths: &[PathBuf]) -> Option<String> {
+    match paths {
+        [] => None,
+        [path] => Some(path.display().to_string()),
+        paths => Some(format!("the {} paths of --pass", paths.len())),
+    }
+}
+
+/// The caches: "the caches of npm and cargo", and paths.
+fn caches(out: &Out, InPlace { caches: (programs, others), .. }: &InPlace<'_>) -> Vec<String> {
+    let of = match programs {
+        [] => None,
+        [program] => Some(format!("the cache of {program}")),
+        programs => Some(format!("the caches of {}", figures::list(programs))),
+    };
+    of.into_iter().chain(others.iter().map(|path| out.place(path))).collect()
+}
+
+/// Warns of damage in earlier snapshots. The new one is whole.
+fn damaged(out: &Out, made: &Made) {
+    made.damaged.iter().for_each(|what| out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
+    if !made.damaged.is_empty() {
+        out.note(heal());
+    }
+    if let Some(why) = &made.unindexed {
+        out.warn(format_args!("snapshot {} has no index now, by which the next one would be quicker: {why}", made.n));
+    }
+}

@@ -1,0 +1,70 @@
+//! The fate of what a command changed: held, committed, set aside or dropped.
+
+use super::hints;
+use super::ran::{Beyond, Fate, Of, Passed, Ran};
+use super::terms::{Then, Wanted};
+use crate::capture::run::command::Network;
+use crate::capture::run::hold::Held;
+use crate::error::Error;
+use crate::session::opened::Locked;
+use crate::session::prune;
+use crate::session::run::{Coverage, Ending, How};
+use crate::session::store::Store;
+use crate::verb::commit::commit_run;
+use crate::verb::desk::Desk;
+use crate::verb::discard::free_overdue;
+use crate::verb::error;
+use crate::verb::resolve::go_on::Begun;
+
+/// Does with a session what was asked for.
+///
+/// # Errors
+/// A system call failed. That a commit came to nothing is no error of the run.
+pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), wanted: &Wanted<'_>) -> Result<Ran, Error> {
+    let Begun { mut session, fresh, told } = begun;
+    let id = session.id().clone();
+    let went_well = held.ending == Ending::Exited(0) && held.too_much.is_none();
+    let fate = match wanted.then {
+        Then::Discard if !fresh => Fate::SetAside(held.step.map(|step| set_aside(desk, &mut session, step)).transpose()?),
+        _ if held.changes == 0 => Fate::Nothing,
+        Then::Discard => {
+            prune::free(&desk.fs, &mut session)?;
+            Fate::Dropped
+        }
+        Then::Commit if went_well => match commit_run(desk, store, &mut session) {
+            Ok(acted) => Fate::Committed(Box::new(acted)),
+            Err(why) => Fate::NotCommitted(error::still_held(why, &id)),
+        },
+        Then::Commit | Then::Hold => {
+            if told {
+                hints::remember(desk, &session);
+            }
+            Fate::Held
+        }
+    };
+    let is_gone = fresh && matches!(fate, Fate::Nothing);
+    if is_gone {
+        store.remove_session(&desk.fs, session)?;
+    } else if fresh {
+        free_overdue(desk, store);
+    }
+    let beyond_files = Beyond { network: wanted.network == Network::Open, passed: passed(&held.coverage) };
+    let Held { ending, changes, step, news, sorts, warnings, dropped, too_much, .. } = held;
+    let (session, step) = ((!is_gone).then_some(id), step.filter(|_| !is_gone));
+    let left = Vec::new();
+    Ok(Ran { session, step, fate, ending, changes, beyond_files, warnings, dropped, too_much, news, sorts, of, left })
+}
+
+/// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.
+fn set_aside(desk: &Desk, session: &mut Locked, step: u32) -> Result<u32, Error> {
+    let list = session.steps()?;
+    let on = list.get(&session.header, step)?.on;
+    session.rewind(&desk.fs, &list, on)?;
+    Ok(on)
+}
+
+/// The places that stayed real.
+fn passed(coverage: &[Coverage]) -> Vec<Passed> {
+    let rows = coverage.iter().filter(|row| row.how == How::Passed);
+    rows.map(|row| Passed { path: row.path.clone(), is_history: row.why.as_deref() == Some(error::HISTORY) }).collect()
+}

@@ -1,0 +1,212 @@
+//! A command with every file change held: begun, run, and its changes kept.
+
+use std::ffi::OsString;
+
+use super::door::Door;
+use super::fate;
+use super::guest::Guest;
+use super::hints;
+use super::notice::Notice;
+use super::plan::plan;
+use super::ran::{Of, Ran};
+use super::shell::{self, History};
+use super::terms::{Program, Wanted};
+use crate::capture::place::layout::Pass;
+use crate::capture::place::plan::{Plan, working_directory};
+use crate::capture::run::command::Command;
+use crate::capture::run::hold::{Held, hold, start_of};
+use crate::capture::run::start::Event;
+use crate::error::{Error, Reason};
+use crate::fs::dir::Time;
+use crate::fs::interrupt::{self, Asked};
+use crate::session::by::By;
+use crate::session::opened::{Locked, Session};
+use crate::session::own_store;
+use crate::session::squash::Keep;
+use crate::session::store::Store;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::fact::Said;
+use crate::verb::resolve::go_on::{self, Begun};
+use crate::verb::resolve::news;
+
+/// Runs a command with its file changes held.
+///
+/// # Errors
+/// [`Reason::NotStarted`]: it was not started, and why. Else it ran, and not all of its end could be recorded.
+pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
+    let store = store_of(desk, wanted).map_err(error::not_started)?;
+    // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
+    let since = crate::fs::exact_now();
+    let noting = interrupt::note(Asked::Stops);
+    let mut begun = go_on::begin(desk, &store, wanted.aim, &start_of(wanted.program.argv())).map_err(error::not_started)?;
+    let (held, company) = match start(desk, &store, &mut begun, wanted, since) {
+        Ok(started) => started,
+        // The command ran: what it changed lies in the session.
+        Err(why) if why.reason() == Some(&Reason::Uncollected) => return Err(why),
+        Err(why) => {
+            if begun.fresh {
+                store.remove_session(&desk.fs, begun.session).map_err(error::not_started)?;
+                desk.clear_away(&store);
+            }
+            return Err(error::not_started(why));
+        }
+    };
+    drop(noting);
+    end(desk, &store, begun, (held, company), wanted)
+}
+
+/// The store, with what was cut off in it recovered.
+fn store_of(desk: &Desk, wanted: &Wanted<'_>) -> Result<Store, Error> {
+    let mut store = desk.made_store()?;
+    desk.prepare_to_change(&store)?;
+    if let (None, Program::Agent { agent, .. }) = (&store.by, &wanted.program) {
+        store.by = Some(By { agent: agent.word().into(), session: None, turn: None });
+    }
+    Ok(store)
+}
+
+/// The company of a program in its run.
+enum Company {
+    None,
+    Shell(History),
+    Agent(Guest),
+}
+
+impl Company {
+    fn receive(desk: &Desk, store: &Store, begun: &Begun, wanted: &Wanted<'_>) -> Result<Self, Error> {
+        Ok(match &wanted.program {
+            Program::Command(_) => Self::None,
+            Program::Shell { history, .. } => {
+                let history = History::open(desk, history.as_ref(), &begun.session);
+                let goes_on = (!begun.fresh).then_some(&begun.session.header);
+                desk.caller.tell(Said::Run(Notice::Shell { goes_on, has_history: history.is_real() }));
+                Self::Shell(history)
+            }
+            Program::Agent { agent, keeps, .. } => {
+                Self::Agent(Guest::receive(desk, store, (*agent, keeps), (&begun.session, &wanted.places.hide))?)
+            }
+        })
+    }
+
+    fn passes(&self) -> Vec<Pass> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Shell(history) => history.passes(),
+            Self::Agent(guest) => guest.passes(),
+        }
+    }
+
+    /// The words of the command, and the variables to set.
+    fn words(&self, program: &Program, store: &Store, session: &Session) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+        match (self, program) {
+            (Self::Shell(history), Program::Shell { shell, .. }) => shell::words(shell, session.id(), history.is_real()),
+            (Self::Agent(guest), program) => (program.argv().to_vec(), guest.env(store)),
+            (_, program) => (program.argv().to_vec(), Vec::new()),
+        }
+    }
+}
+
+/// Runs the command. It was not started if this fails, but for a run that is not collected.
+fn start(
+    desk: &Desk,
+    store: &Store,
+    begun: &mut Begun,
+    wanted: &Wanted<'_>,
+    since: Time,
+) -> Result<(Held, Option<Guest>), Error> {
+    if wanted.is_heard {
+        news::tell(desk, store, &begun.session, begun.fresh)?;
+    }
+    let company = Company::receive(desk, store, begun, wanted)?;
+    let held = run_with(desk, store, begun, (wanted, &company), since);
+    let guest = match company {
+        Company::None => None,
+        Company::Shell(history) => {
+            history.close(desk);
+            None
+        }
+        Company::Agent(guest) => Some(guest),
+    };
+    Ok((held?, guest))
+}
+
+fn run_with(
+    desk: &Desk,
+    store: &Store,
+    begun: &mut Begun,
+    (wanted, company): (&Wanted<'_>, &Company),
+    since: Time,
+) -> Result<Held, Error> {
+    let Begun { session, fresh, told } = begun;
+    let plan = plan(desk, store, session, (&wanted.places, company.passes(), wanted.program.argv().first()), since)?;
+    let cwd = working_directory()?;
+    tell_places(desk, store, &plan, wanted.is_heard)?;
+    let (argv, env) = company.words(&wanted.program, store, session);
+    let door = own_store::of(store, session)?.map(|own| Door::open(&desk.fs, store, session.id(), &own)).transpose()?;
+    if let Company::Agent(guest) = company {
+        guest.greet(desk, session, plan.coverage());
+    }
+    if !*fresh {
+        hints::changed_below(desk, session)?;
+    }
+    let Wanted { linger, network, joins, max_size, .. } = *wanted;
+    let keeps_before = desk.config.keep_before.value;
+    let command = Command { env, linger, network, joins, keeps_before, max_size, ..Command::new(argv) };
+    let id = session.id().clone();
+    let mut hear = |event| match event {
+        Event::SettingUp => {
+            desk.clear_away(store);
+            if *fresh && wanted.is_heard {
+                *told |= hints::pending(desk, store, &id, &cwd);
+            }
+        }
+        event => desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: false })),
+    };
+    let held = hold(&desk.fs, store, session, plan, &command, &cwd, &mut hear);
+    drop(door);
+    held
+}
+
+/// Tells what of the places that were asked for is not as it was asked for.
+fn tell_places(desk: &Desk, store: &Store, plan: &Plan, is_heard: bool) -> Result<(), Error> {
+    plan.warnings().iter().for_each(|warning| desk.caller.tell(Said::Warning(warning)));
+    let cwd = working_directory()?;
+    let notices = plan.notices().iter().filter(|_| is_heard);
+    notices.into_iter().try_for_each(|notice| hints::once(desk, store, &cwd, (&notice.about, &notice.text)))
+}
+
+/// Ends a run whose command has run.
+fn end(
+    desk: &Desk,
+    store: &Store,
+    mut begun: Begun,
+    (mut held, guest): (Held, Option<Guest>),
+    wanted: &Wanted<'_>,
+) -> Result<Ran, Error> {
+    held.warnings.iter().for_each(|warning| desk.caller.tell(Said::Warning(warning)));
+    if held.step.is_some_and(|step| step > 1) {
+        merge_oldest(desk, &mut begun.session)?;
+    }
+    if let Some(guest) = guest.as_ref().filter(|_| held.changes > 0) {
+        begun.session = guest.commit_records(desk, store, begun.session)?;
+        held.recount(&begun.session)?;
+    }
+    let of = match guest {
+        Some(_) => Of::Agent,
+        None if begun.fresh => Of::New,
+        None => Of::Earlier,
+    };
+    fate::settle(desk, store, begun, (held, of), wanted)
+}
+
+/// Merges steps of which there are too many by the settings, and tells of it.
+fn merge_oldest(desk: &Desk, session: &mut Locked) -> Result<(), Error> {
+    let floor = |session: &Locked| session.header.steps.as_ref().map_or(0, |steps| steps.floor);
+    let is_first = floor(session) == 0;
+    let keep = Keep { steps: desk.config.steps_keep.value, bytes: desk.config.steps_max_size.value };
+    if session.merge_oldest(&desk.fs, keep)? > 0 {
+        desk.caller.tell(Said::Run(Notice::Oldest { id: session.id(), step: floor(session), keep, is_first }));
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! The facts that a run tells while it works. A face has the words.
+
+use super::recovered::CutRun;
+use crate::agent::known::Agent;
+use crate::capture::run::confine::Confinement;
+use crate::capture::run::start::Event;
+use crate::engine::report::Left;
+use crate::error::{Error, IoError};
+use crate::fs::path::AbsPath;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::run::Coverage;
+use crate::session::running::Record;
+use crate::session::squash::Keep;
+use crate::snapshot::create::Made;
+
+/// A fact that is told while a run works.
+pub enum Notice<'a> {
+    /// A report of the capture, or of the confinement of a command on the real tree.
+    Event { event: &'a Event, is_confined: bool },
+    /// A fact about the places of this project that no run changes.
+    Place(&'a str),
+    /// A shell begins. `goes_on`: the session that holds what earlier commands did.
+    Shell { goes_on: Option<&'a Header>, has_history: bool },
+    /// A history could not be made, so that it is held.
+    NoHistory(&'a IoError),
+    /// Something that was made for the command is empty, and could not be removed.
+    Unremoved(&'a IoError),
+    /// The newest pending session of this project, which this run does not see.
+    Pending(&'a Id),
+    /// A later run will mention the pending session again.
+    Unremembered(&'a Error),
+    /// These paths have changed on the tree since the session held them.
+    ChangedBelow { id: &'a Id, paths: Vec<AbsPath> },
+    /// Steps were merged: this one is the oldest now. `is_first`: never before.
+    Oldest { id: &'a Id, step: u32, keep: Keep, is_first: bool },
+    /// The store that the session's runs had inside was spoilt, and is made anew.
+    Spoilt,
+    /// An agent starts. `coverage` has what stays real.
+    Agent { agent: Agent, session: &'a Header, coverage: &'a [Coverage] },
+    /// The files that an agent keeps about itself.
+    Records(Agent, Records<'a>),
+    /// A command starts on the real tree.
+    InPlace(InPlace<'a>),
+    /// A cache that the command may not write to, as the store lies there.
+    StoreInCache(&'a AbsPath),
+    /// A cache could not be made.
+    NoCache(&'a IoError),
+    /// A snapshot found damage in earlier ones.
+    Damaged(&'a Made),
+    /// Paths that the snapshot before the command could not read, and why.
+    Unread(&'a [Left]),
+    /// Paths of which nothing is recorded, and why; and the number of those that were named before.
+    Left { new: Vec<&'a Left>, known: usize },
+    /// The command took the owner's rights to the store away; they are set again.
+    Regained(&'a AbsPath),
+    /// The session gets no name.
+    NoName(&'a Error),
+    /// The record of a run that has ended stays.
+    RecordStays { id: &'a Id, why: &'a Error },
+    /// So many old snapshots are pruned, as so many are kept.
+    Pruned { count: usize, keep: usize },
+    /// Old snapshots of a directory were not pruned.
+    NotPruned { directory: &'a AbsPath, why: &'a Error },
+    /// No content of pruned snapshots was freed: a damaged one may need it.
+    NotFreed(&'a str),
+    /// Waits until what was begun in a run that was cut off has ended. `None`: its record cannot be read.
+    Ending { id: &'a Id, record: Option<&'a Record> },
+    /// A run was cut off: the next verb that changes something makes its session.
+    CutOff { id: &'a Id, record: Option<&'a Record> },
+    /// A run was cut off, and is recovered.
+    CutRun(&'a CutRun),
+}
+
+/// The fate of the files that an agent keeps about itself, at its end.
+pub enum Records<'a> {
+    /// All of them are held: nothing tells what they are, or their commit came to nothing.
+    Held(&'a Error),
+    /// All of them are held: an agent calls, as this variable tells.
+    AgentCalls(&'static str),
+    /// Some of them are held, each for a reason.
+    HeldEach(&'a [(AbsPath, Obstacle)]),
+    /// So many of them are committed.
+    Committed { count: usize, part: &'a Id, is_whole: bool },
+}
+
+/// The reason why a file that an agent keeps about itself is held.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// Somebody else changed it meanwhile.
+    Changed,
+    OfAnotherConversation,
+    TooMany(usize),
+    Deleted,
+    NoFile,
+    SeveralNames,
+    Mode,
+    Owner,
+    Attributes,
+    /// The directory that was made for it is open to others.
+    OpenDirectory,
+    TooLarge(u64),
+    /// Its content is gone.
+    Gone(String),
+    /// The agent obeys this member in it, which was changed.
+    Obeyed(String),
+    LinesGone,
+    Unreadable(Error),
+}
+
+/// The terms of a command on the real tree.
+pub struct InPlace<'a> {
+    pub directories: Vec<&'a AbsPath>,
+    /// The paths of `--pass`.
+    pub passed: &'a [std::path::PathBuf],
+    /// The programs whose caches it may write to, and other caches.
+    pub caches: (&'a [&'static str], &'a [AbsPath]),
+    pub confinement: &'a Confinement,
+    /// The files that keep something out of the session.
+    pub ignored: Vec<AbsPath>,
+}

@@ -1,0 +1,104 @@
+//! The value of a run.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::engine::report::Left;
+use crate::error::{Error, Kind};
+use crate::fs::path::AbsPath;
+use crate::session::change::Sort;
+use crate::session::id::Id;
+use crate::session::run::Ending;
+use crate::verb::act::value::Acted;
+
+/// A command that has run. JSON: docs/json.md.
+#[derive(Debug, Serialize)]
+pub struct Ran {
+    /// `None` if it is gone, as it held nothing.
+    pub session: Option<Id>,
+    /// The step that the command became; `None` if it changed nothing, and of one on the real tree.
+    pub step: Option<u32>,
+    #[serde(rename = "result")]
+    pub fate: Fate,
+    pub ending: Ending,
+    /// The number of changes that the session holds.
+    pub changes: u64,
+    pub beyond_files: Beyond,
+    /// Facts that no change can tell, one line each.
+    pub warnings: Vec<String>,
+    /// The number of changes in scratch places that were dropped.
+    pub dropped: u64,
+    /// The bytes that it wrote, if more than it may.
+    pub too_much: Option<u64>,
+    /// The number of paths that the command itself changed.
+    #[serde(skip)]
+    pub news: u64,
+    /// The number of its changes of each sort.
+    #[serde(skip)]
+    pub sorts: BTreeMap<Sort, u64>,
+    #[serde(skip)]
+    pub of: Of,
+    /// Of one on the real tree: the paths of which it is not known what the command did there.
+    #[serde(skip)]
+    pub left: Vec<Left>,
+}
+
+/// The session that a command ran in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// It was begun for it.
+    New,
+    /// It holds what earlier commands did.
+    Earlier,
+    /// It holds what an agent did.
+    Agent,
+}
+
+/// The fate of what a command changed.
+#[derive(Debug)]
+pub enum Fate {
+    /// It changed nothing that the session holds.
+    Nothing,
+    Held,
+    /// It is dropped, with its session.
+    Dropped,
+    /// Its step, if it became one, is set aside, and the session stands on this one.
+    SetAside(Option<u32>),
+    Committed(Box<Acted>),
+    /// It was to be committed, and is held.
+    NotCommitted(Error),
+    /// It was made on the real tree, and is committed.
+    Real,
+}
+
+impl Serialize for Fate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Nothing => "nothing",
+            Self::Dropped | Self::SetAside(_) => "discarded",
+            Self::Committed(_) | Self::Real => "committed",
+            Self::NotCommitted(why) if why.kind() == Kind::Conflict => "conflict",
+            Self::Held | Self::NotCommitted(_) => "pending",
+        })
+    }
+}
+
+/// Things that the command could reach, and no session can hold.
+#[derive(Debug, Serialize)]
+pub struct Beyond {
+    /// True if the network and abstract sockets were open to it. Not known is if it used them: to watch that would cost on every file.
+    pub network: bool,
+    /// Places that stayed real: sockets, and what `--pass` and `capture.pass` name.
+    pub passed: Vec<Passed>,
+}
+
+/// A place that stayed real.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Passed {
+    pub path: AbsPath,
+    /// True for the history of a shell.
+    #[serde(skip)]
+    pub is_history: bool,
+}

@@ -1,0 +1,20 @@
+//! Signals that ask a verb to end while it changes something.
+
+use super::desk::Desk;
+use super::fact::Said;
+use crate::error::Error;
+use crate::fs::interrupt::{self, Asked};
+
+/// Does an act that a signal stops at its next check, and that then undoes what it did. If one comes later, it is told that all is finished.
+///
+/// # Errors
+/// Those of the act.
+pub fn finished<T>(desk: &Desk, act: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let noting = interrupt::note(Asked::Stops);
+    let done = act()?;
+    drop(noting);
+    if let Some(signal) = interrupt::came() {
+        desk.caller.tell(Said::Finished(signal));
+    }
+    Ok(done)
+}
