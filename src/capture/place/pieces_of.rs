@@ -66,11 +66,6 @@ impl Making<'_> {
         );
         self.target(path, mount, Vec::new(), &format!("{why}; {cause}"), need);
         self.say_points(path, &points);
-        let text = format!(
-            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it ({recant} doctor -v lists all)",
-            recant = recant()
-        );
-        self.places.notices.push(Notice { about: format!("mounts below {path}"), text });
         if let Some(target) = self.places.targets.iter_mut().find(|target| target.path == *path) {
             target.split = Some(Split(pieces));
         }

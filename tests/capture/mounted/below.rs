@@ -158,17 +158,16 @@ fn what_is_mounted_is_seen_and_read_only_and_directories_beside_it_stay_where_th
         let changed = places.changed();
         assert!(wanted.iter().all(|path| changed.contains(path)) && changed.len() == 8, "{changed:?}");
     }
-    // A project more gets to know it, and no run more in the same one.
+    // What lies beside a mount, and is read-only for that, is told once a project; of other people's mounts nothing is.
     let plain = |said: &str| said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = |said: &str| plain(said).matches("directories cannot be renamed or removed").count();
-    assert_eq!(told(&said.stderr()), 2, "{said}");
+    assert!(!said.stderr().contains("a mount below it"), "{said}");
     let large = places.path(&places.home, "large");
     assert!(plain(&said.stderr()).contains("(~/large): not held, so read-only"), "{said}");
     desk.recant(&format!("discard {}", desk.id())).ok();
     let again = desk.run("true").ok();
     assert_eq!(again.stderr(), "recant: no file change\n");
     let elsewhere = desk.held("", "true").cwd(&places.home).run().ok();
-    assert_eq!(told(&elsewhere.stderr()), 2, "{elsewhere}");
+    assert!(plain(&elsewhere.stderr()).contains("(~/large): not held, so read-only"), "{elsewhere}");
     // Asked, doctor tells each time, and of all of it.
     let rows = desk.recant("doctor --json").ok().json()["coverage"].clone();
     let row = |path: String| {
@@ -189,18 +188,15 @@ fn what_is_mounted_is_seen_and_read_only_and_directories_beside_it_stay_where_th
 }
 
 #[test]
-fn of_mounts_below_home_a_run_tells_in_lines_of_80_characters_and_a_quiet_run_nothing() {
+fn of_mounts_below_home_a_run_tells_nothing() {
     let Some(places) = Places::new() else { return };
     let desk = &places.desk;
     let long = "a-directory-with-a-long-name/and-another-one-in-it";
     desk.bare(&places.home, &format!("mkdir -p {long}"));
     sh(&format!("mount -t tmpfs long {}", places.path(&places.home, long)));
-    let quiet = desk.held("-q", "true").run().ok();
     let said = desk.held("", "true").run().ok();
     sh(&format!("umount {}", places.path(&places.home, long)));
-    assert_eq!(quiet.stderr(), "");
-    assert!(said.stderr().contains("recant: ~: a mount below it (~/.deep/doc and 2 more): its directories"), "{said}");
-    assert!(said.stderr().lines().count() > 4 && said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert_eq!(said.stderr(), "recant: no file change\n");
 }
 
 #[test]

@@ -212,8 +212,8 @@ fn obstacle(own: &str, why: &Obstacle) -> String {
 /// Says that a command on the real tree changes files at once, and with `-v` where it may.
 fn in_place(out: &Out, terms: &InPlace<'_>) {
     let directories: Vec<String> = terms.directories.iter().map(|directory| out.place(directory)).collect();
-    let back = command("undo");
-    out.note(filled(&format!("changes in {} are real at once; {back} takes them back", figures::list(&directories))));
+    let real = words(format_args!("changes in {} are real at once; ", figures::list(&directories)));
+    out.note(filled_remedy(&(real + command("undo") + " takes them back"), 8));
     if let Some((first, more)) = terms.ignored.split_first() {
         let more = match more.len() {
             0 => String::new(),
