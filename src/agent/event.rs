@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::facts::Moment;
+use super::known::Agent;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Its name as the agent has it; empty if it has none.
@@ -117,28 +120,37 @@ fn mended(text: &[u8]) -> String {
     whole
 }
 
-/// The meaning of an event by its name; without a name, by the fields that it has (Copilot CLI, in its camel case form).
+/// The meaning of an event by its name, whichever agent has that; without a name, by the fields that it has.
 fn meaning(name: &str, value: &Value) -> What {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let has = |key: &str| value.get(key).is_some();
-    match &*plain {
-        "sessionstart" => What::SessionStart,
-        "userpromptsubmit" | "userpromptsubmitted" | "beforeagent" | "beforesubmitprompt" | "turnstart" => {
-            What::Prompt(prompt(value))
-        }
-        "pretooluse" | "beforetool" | "toolbefore" => What::Before(tool(value)),
-        "posttooluse" | "posttoolusefailure" | "aftertool" | "toolafter" => after(value),
-        "subagentstop" | "subagentend" => What::SubagentEnd,
-        "stop" | "stopfailure" | "interrupt" | "afteragent" | "agentstop" | "turnend" => What::TurnEnd,
-        "sessionend" => What::SessionEnd,
-        "" if has("toolName") && (has("toolResult") || has("error")) => after(value),
-        "" if has("toolName") => What::Before(tool(value)),
-        "" if has("prompt") => What::Prompt(prompt(value)),
-        "" if has("stopReason") => What::TurnEnd,
-        "" if has("reason") => What::SessionEnd,
-        "" if has("source") => What::SessionStart,
-        _ => What::Other,
+    let moment = match () {
+        () if !name.is_empty() => known(name),
+        () if has("toolName") && (has("toolResult") || has("error")) => Moment::AfterTool,
+        () if has("toolName") => Moment::BeforeTool,
+        () if has("prompt") => Moment::Prompt,
+        () if has("stopReason") => Moment::TurnEnd,
+        () if has("reason") => Moment::SessionEnd,
+        () if has("source") => Moment::SessionStart,
+        () => Moment::Other,
+    };
+    match moment {
+        Moment::SessionStart => What::SessionStart,
+        Moment::Prompt => What::Prompt(prompt(value)),
+        Moment::BeforeTool => What::Before(tool(value)),
+        Moment::AfterTool => after(value),
+        Moment::SubagentEnd => What::SubagentEnd,
+        Moment::TurnEnd => What::TurnEnd,
+        Moment::SessionEnd => What::SessionEnd,
+        Moment::Other => What::Other,
     }
+}
+
+/// The meaning of a name, in whatever case and with whatever signs between.
+fn known(name: &str) -> Moment {
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let asked = plain(name);
+    let events = Agent::ALL.iter().flat_map(|agent| agent.facts().events);
+    events.into_iter().find(|event| plain(event.name) == asked).map_or(Moment::Other, |event| event.moment)
 }
 
 /// The prompt. opencode has it in quotes if it came from its command line.
@@ -153,86 +165,19 @@ fn after(value: &Value) -> What {
     What::After { tool: tool(value), took: value.get("duration_ms").and_then(Value::as_u64), changed }
 }
 
-/// Tools that change no file of a project, in lower case: those of the agents' own documentation. Whatever is not here may write.
-const READING: &[&str] = &[
-    "read",
-    "read_file",
-    "read_many_files",
-    "readmanyfiles",
-    "notebookread",
-    "view",
-    "view_image",
-    "cat",
-    "grep",
-    "grep_search",
-    "search",
-    "search_file_content",
-    "glob",
-    "find",
-    "find_files",
-    "ls",
-    "list",
-    "list_directory",
-    "webfetch",
-    "web_fetch",
-    "websearch",
-    "web_search",
-    "google_web_search",
-    "fetch",
-    "url_fetch",
-    "todowrite",
-    "todoread",
-    "todo",
-    "write_todos",
-    "update_plan",
-    "update_todo",
-    "report_intent",
-    "task",
-    "agent",
-    "subagent",
-    "spawn_agent",
-    "invoke_agent",
-    "wait_agent",
-    "skill",
-    "slashcommand",
-    "askuserquestion",
-    "ask_user",
-    "question",
-    "request_user_input",
-    "enterplanmode",
-    "exitplanmode",
-    "exit_plan_mode",
-    "bashoutput",
-    "read_bash",
-    "killshell",
-    "killbash",
-    "stop_bash",
-    "taskoutput",
-    "taskstop",
-    "toolsearch",
-    "listmcpresourcestool",
-    "readmcpresourcetool",
-    "lsp",
-];
+/// Tools of no agent's documentation that change no file of a project. Whatever is not known may write.
+const READING: [&str; 4] = ["cat", "search", "fetch", "subagent"];
 
-/// Tools that write to the paths that they name, in lower case.
-const WRITING: &[&str] = &[
-    "write",
-    "edit",
-    "multiedit",
-    "notebookedit",
-    "write_file",
-    "replace",
-    "edit_file",
-    "create",
-    "create_file",
-    "str_replace",
-    "str_replace_editor",
-    "str_replace_based_edit_tool",
-    "insert",
-    "apply_patch",
-    "patch",
-];
+/// Tools of no agent's documentation that write to the paths that they name.
+const WRITING: [&str; 2] = ["create_file", "str_replace"];
+
+fn is_reading(name: &str) -> bool {
+    READING.contains(&name) || Agent::ALL.iter().any(|agent| agent.reading.contains(&name))
+}
+
+fn is_writing(name: &str) -> bool {
+    WRITING.contains(&name) || Agent::ALL.iter().any(|agent| agent.writing.contains(&name))
+}
 
 /// The fields in which tools name a path.
 const PATHS: &[&str] = &["file_path", "filePath", "notebook_path", "path", "absolute_path", "filename"];
@@ -252,10 +197,10 @@ fn tool(value: &Value) -> Tool {
 }
 
 fn effect(name: &str, input: &Value) -> Effect {
-    if READING.contains(&name) {
+    if is_reading(name) {
         return Effect::None;
     }
-    if !WRITING.contains(&name) {
+    if !is_writing(name) {
         return Effect::Any;
     }
     let named = PATHS.iter().find_map(|key| input.get(key)?.as_str()).map(PathBuf::from);

@@ -1,51 +1,69 @@
-//! The agents that recant knows.
+//! The agents that recant knows, a line each. What is known of one stands in its own file.
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use clap::builder::PossibleValue;
+use serde::{Deserialize, Deserializer};
 
-/// An agent that recant knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Agent {
-    /// Claude Code
-    Claude,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// Copilot CLI
-    Copilot,
-    /// opencode
-    Opencode,
-    /// pi
-    Pi,
-}
+pub use super::facts::Agent;
+#[cfg(test)]
+use super::made_up;
+use super::{claude, codex, copilot, gemini, opencode, pi};
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Claude, Self::Codex, Self::Gemini, Self::Copilot, Self::Opencode, Self::Pi];
+    pub const ALL: &'static [Self] = &[
+        Self(&claude::FACTS),
+        Self(&codex::FACTS),
+        Self(&gemini::FACTS),
+        Self(&copilot::FACTS),
+        Self(&opencode::FACTS),
+        Self(&pi::FACTS),
+        #[cfg(test)]
+        Self(&made_up::FACTS),
+    ];
 
-    /// The word for it on the command line, in the store and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Copilot => "copilot",
-            Self::Opencode => "opencode",
-            Self::Pi => "pi",
-        }
+    /// The agent of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|agent| agent.word() == word)
     }
 
-    /// Its own name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-            Self::Codex => "Codex CLI",
-            Self::Gemini => "Gemini CLI",
-            Self::Copilot => "Copilot CLI",
-            Self::Opencode => "opencode",
-            Self::Pi => "pi",
-        }
+    /// All words, as a sentence lists them.
+    pub fn words() -> String {
+        let words: Vec<&str> = Self::ALL.iter().map(|agent| agent.word()).collect();
+        words.split_last().map_or_else(String::new, |(last, most)| format!("{} or {last}", most.join(", ")))
     }
+}
+
+impl ValueEnum for Agent {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()).help(self.name))
+    }
+}
+
+impl<'de> Deserialize<'de> for Agent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Self::of(&word).ok_or_else(|| serde::de::Error::custom(format_args!("no agent is called {word}")))
+    }
+}
+
+/// Agents of which only a variable is known, which they set for the commands that they run.
+const BY_VARIABLE: [(&str, &str); 5] = [
+    ("CURSOR_AGENT", "cursor"),
+    ("CLINE_ACTIVE", "cline"),
+    ("AUGMENT_AGENT", "augment"),
+    ("ANTIGRAVITY_AGENT", "antigravity"),
+    ("GOOSE_TERMINAL", "goose"),
+];
+
+/// The variables by which agents are told, each with the agent's word; `None`: the value is the word. RECANT_AGENT is for agents that set
+/// none of their own.
+pub fn variables() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let known = Agent::ALL.iter().flat_map(|agent| agent.0.variables.iter().map(|name| (*name, Some(agent.word()))));
+    let by_variable = BY_VARIABLE.into_iter().map(|(name, word)| (name, Some(word)));
+    [("RECANT_AGENT", None)].into_iter().chain(known).chain(by_variable).chain([("AI_AGENT", None)])
 }

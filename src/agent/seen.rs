@@ -63,7 +63,7 @@ mod tests {
         let path = AbsPath::parse(temp.path().join("store").as_os_str().as_encoded_bytes()).unwrap();
         let fs = Fs::new();
         let store = Store::create(&fs, &path).unwrap();
-        assert_eq!(Seen::read(&store, Agent::Claude), None);
+        assert_eq!(Seen::read(&store, Agent::of("claude").unwrap()), None);
         let seen = |event: &str| Seen {
             time: Time { s: 1, ns: 2 },
             event: event.into(),
@@ -72,13 +72,13 @@ mod tests {
             error: None,
         };
         for event in ["SessionStart", "PreToolUse"] {
-            seen(event).write(&fs, &store, Agent::Claude).unwrap();
+            seen(event).write(&fs, &store, Agent::of("claude").unwrap()).unwrap();
         }
-        assert_eq!(Seen::read(&store, Agent::Claude), Some(seen("PreToolUse")));
-        assert_eq!(Seen::read(&store, Agent::Codex), None);
+        assert_eq!(Seen::read(&store, Agent::of("claude").unwrap()), Some(seen("PreToolUse")));
+        assert_eq!(Seen::read(&store, Agent::of("codex").unwrap()), None);
         let dir = store.dir.open_below(DIRECTORY).unwrap();
         assert_eq!(dir.names().unwrap(), [b"claude.json"]);
         fs.replace(dir.at(b"claude.json"), b"{\"time\":").unwrap();
-        assert_eq!(Seen::read(&store, Agent::Claude), None);
+        assert_eq!(Seen::read(&store, Agent::of("claude").unwrap()), None);
     }
 }

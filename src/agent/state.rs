@@ -8,11 +8,12 @@
 //! Sources: the agents' own documentation of their directories, and what their releases wrote in a run (tests/agents-reach).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::facts::{Surroundings, below};
 use super::known::Agent;
-use super::settings::places::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 /// The files of an agent that `agent run` does not leave to a person.
@@ -32,100 +33,36 @@ pub struct State {
 impl State {
     /// recant's own list for an agent that starts in the directory `cwd`.
     pub fn of(agent: Agent, here: &Surroundings<'_>, cwd: &AbsPath) -> Self {
-        let (directory, pass, records): (AbsPath, &[&str], &[&str]) = match agent {
-            Agent::Claude => (
-                here.home_of(agent),
-                &[".credentials.json", "statsig", "telemetry"],
-                // Memory lies between the transcripts, and is obeyed. What belongs to a conversation is below.
-                &[".credentials.json", ".claude.json", "history.jsonl", "stats-cache.json"],
-            ),
-            Agent::Codex => (
-                here.home_of(agent),
-                &["auth.json", "log"],
-                &[
-                    "auth.json",
-                    "log/**",
-                    "history.jsonl",
-                    "sessions/**",
-                    "archived_sessions/**",
-                    "session_index.jsonl",
-                    "version.json",
-                    "installation_id",
-                ],
-            ),
-            Agent::Gemini => (
-                here.home_of(agent),
-                &["oauth_creds.json", "google_accounts.json", "mcp-oauth-tokens.json"],
-                // Below tmp it also keeps programs that it runs.
-                &[
-                    "oauth_creds.json",
-                    "google_accounts.json",
-                    "installation_id",
-                    "state.json",
-                    "projects.json",
-                    "tmp/*/chats/**",
-                    "tmp/*/checkpoints/**",
-                    "tmp/*/logs/**",
-                    "tmp/*/logs.json",
-                    "tmp/*/shell_history",
-                ],
-            ),
-            Agent::Copilot => (
-                here.home_of(agent),
-                &[],
-                &["session-state/**", "history-session-state/**", "logs/**", "command-history-state.json"],
-            ),
-            Agent::Opencode => {
-                (data(here, "opencode"), &["auth.json", "mcp-auth.json"], &["auth.json", "mcp-auth.json", "log/**"])
-            }
-            Agent::Pi => (here.home_of(agent), &["auth.json"], &["auth.json", "sessions/**"]),
-        };
-        // Changes have their real paths, and a home or an agent's directory may be reached by a link.
-        let glob = |directory: &AbsPath, name: &str| {
-            let real = directory.as_path().canonicalize().unwrap_or_else(|_| directory.as_path().to_path_buf());
-            real.to_str().map(|real| format!("{}/{name}", globset::escape(real)))
-        };
-        let mut globs: Vec<String> = records.iter().filter_map(|name| glob(&directory, name)).collect();
+        let facts = &agent.facts().state;
+        let directory = (facts.directory)(here);
+        let globs = |names: &[&str]| -> Vec<String> { names.iter().filter_map(|name| glob(&directory, name)).collect() };
         let is_conversation = |name: &&&str| CONVERSATIONS.iter().any(|part| name.contains(part));
-        let made = records.iter().filter(is_conversation).filter_map(|name| glob(&directory, name)).collect();
-        let mut of_conversations = Vec::new();
-        if agent == Agent::Claude {
-            // Outside of its directory, but where a variable names that.
-            globs.extend(glob(&here.home, ".claude.json"));
+        let made: Vec<&str> = facts.records.iter().filter(is_conversation).copied().collect();
+        let (mut records, mut of_conversations) = (globs(facts.records), Vec::new());
+        if let Some(of) = &facts.conversations {
+            records.extend(glob(&here.home, of.in_home));
             // The transcripts of this project alone: the agent reads those of others back there.
-            for project in [cwd, &here.project] {
-                let transcripts = format!("projects/{}/**", key(project));
-                globs.extend(
-                    ["*.jsonl", "*.meta.json"].iter().filter_map(|name| glob(&directory, &format!("{transcripts}/{name}"))),
-                );
-            }
-            let real =
-                directory.as_path().canonicalize().ok().and_then(|real| AbsPath::parse(real.as_os_str().as_encoded_bytes()).ok());
-            let real = real.unwrap_or(directory.clone());
-            of_conversations.extend(["file-history", "tasks", "todos"].map(|name| below(&real, name)));
+            let transcripts = [cwd, &here.project].into_iter().flat_map(of.transcripts);
+            records.extend(transcripts.filter_map(|name| glob(&directory, &name)));
+            let real = AbsPath::parse(real(&directory).into_os_string().into_encoded_bytes()).unwrap_or(directory.clone());
+            of_conversations.extend(of.beside.iter().map(|name| below(&real, name)));
         }
-        Self { pass: pass.iter().map(|name| below(&directory, name)).collect(), records: globs, made, of_conversations }
+        let pass = facts.pass.iter().map(|name| below(&directory, name)).collect();
+        Self { pass, records, made: globs(&made), of_conversations }
     }
+}
+
+/// A glob of what is in a directory by its real path, as changes have it: a home or an agent's directory may be reached by a link.
+fn glob(directory: &AbsPath, name: &str) -> Option<String> {
+    Some(format!("{}/{name}", globset::escape(real(directory).to_str()?)))
+}
+
+fn real(directory: &AbsPath) -> PathBuf {
+    directory.as_path().canonicalize().unwrap_or_else(|_| directory.as_path().to_path_buf())
 }
 
 /// Parts of the globs of conversations, of whatever project: which one it is of, their paths do not tell.
 const CONVERSATIONS: [&str; 5] = ["sessions/", "session-state/", "/chats/", "/checkpoints/", "/logs/"];
-
-/// The name of Claude Code's directory for the transcripts of a project, as its releases write it.
-fn key(project: &AbsPath) -> String {
-    String::from_utf8_lossy(project.as_bytes()).chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
-}
-
-fn data(here: &Surroundings<'_>, name: &str) -> AbsPath {
-    below(&variable_or(here, "XDG_DATA_HOME", ".local/share"), name)
-}
-
-fn variable_or(here: &Surroundings<'_>, variable: &str, usual: &str) -> AbsPath {
-    (here.directory)(variable).unwrap_or_else(|| below(&here.home, usual))
-}
-
-/// Files in which an agent keeps records and settings side by side: of these only the members that are known to be records are one.
-const MIXED: [&[u8]; 2] = [b".claude.json", b"state.json"];
 
 /// Ends of the names of members that tell what happened: counters, times, and what was shown once.
 const RECORDED_ENDS: [&str; 14] = [
@@ -144,7 +81,7 @@ const RECORDED_ENDS: [&str; 14] = [
     "Time",
     "Version",
 ];
-/// Beginnings of such names. Claude Code fetches what is cached anew when it starts.
+/// Beginnings of such names. What is cached is fetched anew when an agent starts.
 const RECORDED_STARTS: [&str; 9] =
     ["cached", "first", "hasCompleted", "hasReset", "hasSeen", "hasShown", "hasUsed", "history", "last"];
 
@@ -171,7 +108,8 @@ const OBEYED: [&str; 15] = [
 /// or in a file of both sorts may obey, and that differs; or content that cannot be read, as others may read it. `None` if there is none.
 /// What is missing is the same as what is empty or false.
 pub fn obeyed_change(name: &[u8], before: &[u8], after: &[u8]) -> Option<String> {
-    let is_mixed = MIXED.contains(&name);
+    // Of records and settings side by side only the members that are known to be records are one.
+    let is_mixed = Agent::ALL.iter().any(|agent| agent.state.mixed.iter().any(|mixed| mixed.as_bytes() == name));
     let read = |bytes: &[u8]| -> Option<BTreeMap<String, Value>> {
         let mut found = BTreeMap::new();
         if !bytes.is_empty() {
@@ -257,17 +195,17 @@ mod tests {
     fn a_variable_moves_an_agent_s_files() {
         let home = AbsPath::parse("/h").unwrap();
         let project = AbsPath::parse("/p").unwrap();
-        let moved = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| AbsPath::parse("/c[1]").unwrap());
-        let here = Surroundings { home, project, directory: &moved };
+        let moved = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| "/c[1]".into());
+        let here = Surroundings { home, project, variable: &moved };
         let cwd = AbsPath::parse("/p/My_dir.x").unwrap();
-        let claude = State::of(Agent::Claude, &here, &cwd);
+        let claude = State::of(Agent::of("claude").unwrap(), &here, &cwd);
         assert_eq!(claude.pass[0].to_string(), "/c[1]/.credentials.json");
         for key in ["-p", "-p-My-dir-x"] {
             assert!(claude.made.is_empty(), "{:?}", claude.made);
             assert!(claude.records.contains(&format!("/c[[]1[]]/projects/{key}/**/*.jsonl")), "{:?}", claude.records);
         }
-        let opencode = State::of(Agent::Opencode, &here, &cwd);
-        let gemini = State::of(Agent::Gemini, &here, &cwd);
+        let opencode = State::of(Agent::of("opencode").unwrap(), &here, &cwd);
+        let gemini = State::of(Agent::of("gemini").unwrap(), &here, &cwd);
         assert_eq!(gemini.made[0], "/h/.gemini/tmp/*/chats/**");
         assert_eq!(opencode.pass[0].to_string(), "/h/.local/share/opencode/auth.json");
     }

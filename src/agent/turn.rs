@@ -12,6 +12,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
@@ -21,9 +22,8 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::snapshot::whole;
 use crate::tree::hash::Hash;
-use crate::tree::json;
 use crate::tree::state::{State, What};
-use crate::tree::time;
+use crate::tree::{json, time};
 
 /// The first line of a turn's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +78,28 @@ impl Place {
     /// True if it is the same directory, wherever it is.
     pub fn is(self, other: Self) -> bool {
         self.born.is_some() && self.born == other.born && self.git == other.git
+    }
+}
+
+/// The snapshots that hooks have taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Before any turn of a session
+    Ready,
+    /// Before a turn
+    Before,
+    /// After a turn, or a part of it
+    After,
+}
+
+impl When {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Before => "before",
+            Self::After => "after",
+        }
     }
 }
 
@@ -543,7 +565,7 @@ mod tests {
     fn turn(lines: &[Line]) -> Turn {
         let head = Head {
             n: 1,
-            agent: Agent::Claude,
+            agent: Agent::of("claude").unwrap(),
             session: "s".into(),
             key: None,
             directory: path("/p"),

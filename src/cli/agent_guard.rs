@@ -3,15 +3,14 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::agents;
 use crate::error::{Error, shell_word};
-use crate::face::args::table::only_tells;
-use crate::face::args::table::row;
+use crate::face::args::table::{only_tells, row};
 use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use crate::face::call::Call;
 use crate::remedy::shell;
 use crate::session::header::Origin;
 use crate::session::id::Id;
+use crate::verb::agent::turns::newest_to_undo;
 use crate::verb::error::refused;
 use crate::verb::resolve::guard::limited;
 use crate::verb::resolve::want::Want;
@@ -67,7 +66,7 @@ fn asking(verb: &Verb, words: &[OsString], elsewhere: bool, call: &Call) -> Vec<
         && !elsewhere
         && turn_and_paths(&args.of).0.is_none()
         && let Some(at) = words.iter().position(|word| word == "undo")
-        && let Some(n) = agents::turns::newest_to_undo(call)
+        && let Some(n) = newest_to_undo(call)
     {
         words.insert(at + 1, n.to_string().into());
     }

@@ -1,6 +1,5 @@
 //! `agent run`: a whole agent, held.
 
-use super::agents::settings::{name_of, surroundings};
 use crate::agent::state::State;
 use crate::capture::run::inside::inside;
 use crate::error::Error;
@@ -8,6 +7,7 @@ use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::place::{absolute, cwd};
+use crate::face::surroundings::{name_of, surroundings};
 use crate::face::text::run;
 use crate::verb::error::not_started;
 use crate::verb::run::guest::free_name;

@@ -3,15 +3,13 @@
 
 use serde::Serialize;
 
-use super::agents;
-use crate::compare::shown::columns;
-use crate::compare::shown::cut_off;
-use crate::compare::shown::padded;
+use crate::compare::shown::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures;
+use crate::face::text::agent::turns::newest;
 use crate::face::text::list::shown;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
@@ -22,8 +20,7 @@ use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
-use crate::verb::act::unconfirmed::Waiting;
-use crate::verb::act::unconfirmed::waiting;
+use crate::verb::act::unconfirmed::{Waiting, waiting};
 use crate::verb::resolve::scope::Scope;
 use crate::verb::resolve::standing::Standing;
 
@@ -156,7 +153,7 @@ fn say(
             print(call, here, rows, interrupted, unconfirmed, elsewhere)
         }
         newest_snapshot(call).iter().for_each(|head| print_snapshot(call, head));
-        agents::turns::newest(call).iter().for_each(|newest| call.out.line(format_args!("{:<12} {newest}", "agent")));
+        newest(call).iter().for_each(|newest| call.out.line(format_args!("{:<12} {newest}", "agent")));
     } else {
         let interrupted = interrupted.operations.iter().chain(&interrupted.runs).collect();
         let snapshot = newest_snapshot(call).map(|head| head.n);

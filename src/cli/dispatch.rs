@@ -11,8 +11,14 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::mcp::carry;
 use crate::face::program::complete;
-use crate::face::text::man;
-use crate::face::text::{acts, cat, diff, discard, list, log, moving, rewind, run, show, stage, status, steps};
+use crate::face::text::agent::guide::guide;
+use crate::face::text::agent::hook::hook;
+use crate::face::text::agent::install::install;
+use crate::face::text::agent::status::status as agent_status;
+use crate::face::text::agent::turns::turns;
+use crate::face::text::agent::undo::undo as undo_turns;
+use crate::face::text::{acts, cat, diff, discard, list, log, man, moving, rewind, run, show, stage, status, steps};
+use crate::verb::agent::install::Deed;
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
 use crate::verb::gate;
@@ -66,21 +72,21 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
             SnapshotVerb::Restore(args) => snapshot_restore::restore(call, &args),
         },
         Verb::Agent { verb } => match verb {
-            AgentVerb::Turns(args) => agents::turns::turns(call, &args),
-            AgentVerb::Diff(args) => agents::turns::diff(call, args),
-            AgentVerb::Undo(args) => agents::undo::undo(call, &args),
+            AgentVerb::Turns(args) => turns(call, &args),
+            AgentVerb::Diff(args) => agents::diff(call, args),
+            AgentVerb::Undo(args) => undo_turns(call, &args),
             AgentVerb::Run(args) => agent_run::run(call, &args),
-            AgentVerb::Install(args) => agents::install(call, &args),
-            AgentVerb::Uninstall(args) => agents::uninstall(call, &args),
-            AgentVerb::Status(args) => agents::status(call, &args),
-            AgentVerb::Guide => agents::guide(call),
+            AgentVerb::Install(args) => install(call, &args, Deed::Install),
+            AgentVerb::Uninstall(args) => install(call, &args, Deed::Uninstall),
+            AgentVerb::Status(args) => agent_status(call, &args),
+            AgentVerb::Guide => Ok(guide(call)),
         },
-        Verb::Hook(args) => agents::hook::hook(call, &args),
+        Verb::Hook(args) => hook(call, &args),
         Verb::Mcp => carry::mcp(call),
         Verb::Prune(args) => prune_all::prune(call, &args),
         Verb::Recover(args) => recover::recover(call, &args),
         Verb::Cat(args) => cat::cat(call, &args),
-        Verb::Status(args) => status::status(call, &args, agents::turns::newest),
+        Verb::Status(args) => status::status(call, &args),
         Verb::Log(args) => log::log(call, &args),
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),

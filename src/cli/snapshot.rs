@@ -1,8 +1,7 @@
 //! `snapshot create`, `list` and `show`; and the common parts of all snapshot verbs.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -12,10 +11,10 @@ use crate::error::{Error, Kind, command, recant};
 use crate::face::args::{SnapshotCreate, SnapshotList, SnapshotShow};
 use crate::face::by;
 use crate::face::call::Call;
-use crate::face::directory::{as_named, dir, directory};
+use crate::face::directory::{as_named, dir, directory, inner};
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::face::place::{absolute, home, whole};
+use crate::face::place::{absolute, home};
 use crate::face::text::list::{shown, who};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
@@ -25,13 +24,13 @@ use crate::session::id::check_name;
 use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::create::{Asked, How, Made, create as take};
-use crate::snapshot::error::heal;
+use crate::snapshot::error::{self, heal};
 use crate::snapshot::manifest::{Counts, Entry, Merged, OF_AGENT, TURN};
 use crate::snapshot::prune::{self, Conditions, Maker, Which};
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{Rules, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
-use crate::snapshot::{compare, error, place};
+use crate::snapshot::{compare, place};
 use crate::tree::time;
 use crate::verb::signalled;
 
@@ -627,39 +626,4 @@ pub fn of_key(series: &Series, key: &str, so: Command) -> Result<u64, Error> {
         }
         error => error,
     })
-}
-
-/// Given paths as paths of a snapshot of `directory`. Components below `directory` are taken literally: the snapshot tells which are
-/// directories, whatever became of them since.
-pub fn inner(directory: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Error> {
-    let one = |path: &PathBuf| {
-        let named = reached(directory, &whole(path)?)?;
-        match named.below(directory) {
-            Some([]) => Ok(compare::root()),
-            Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Error::refused(error.to_string()))?),
-            None => {
-                let problem = Error::refused(format!("{named}: it does not lie in {directory}")).with_path(&named);
-                Err(problem.with_remedy("--dir DIR names another directory's snapshots"))
-            }
-        }
-    };
-    paths.iter().map(one).collect()
-}
-
-/// The place that a path leads to. Links are followed up to `directory`, not below it. The last component is not followed.
-fn reached(directory: &AbsPath, path: &Path) -> Result<AbsPath, Error> {
-    let mut at = PathBuf::new();
-    let mut left = path.components();
-    while let Some(component) = left.next() {
-        match component {
-            Component::ParentDir => drop(at.pop()),
-            component => at.push(component),
-        }
-        let is_known = at.starts_with(directory.as_path()) || directory.as_path().starts_with(&at);
-        if !is_known && !left.as_path().as_os_str().is_empty() {
-            at = absolute(&at)?.as_path().to_path_buf();
-        }
-    }
-    let shown = || crate::fs::path::Shown(path.as_os_str().as_bytes()).to_string();
-    AbsPath::parse(at.as_os_str().as_bytes()).map_err(|error| Error::refused(format!("{}: {error}", shown())).with_path(shown()))
 }

@@ -1,26 +1,24 @@
 //! `snapshot diff`: a snapshot against the directory as it is now, or against another, shown like the diff of a session.
 
+use serde::Serialize;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-use serde::Serialize;
-
-use super::snapshot::{inner, of_key, series_of};
+use super::snapshot::{of_key, series_of};
 use crate::compare::html::page::About;
-use crate::compare::patch::Form;
-use crate::compare::patch::counts;
+use crate::compare::patch::{Form, counts};
 use crate::compare::view::{TEXT_LIMIT, View};
 use crate::engine::report::Left;
-use crate::error::{At as _, Error, command};
+use crate::error::At as _;
+use crate::error::{Error, command};
 use crate::face::args::SnapshotDiff;
 use crate::face::call::Call;
-use crate::face::directory::dir;
+use crate::face::directory::{dir, inner};
 use crate::face::ended::Ended;
 use crate::face::figures;
-use crate::face::text::diff;
-use crate::face::text::diff::about;
 use crate::face::text::diff::html::Of;
 use crate::face::text::diff::showing::{self, Showing};
+use crate::face::text::diff::{self, about};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks};
 use crate::snapshot::compare::{self, Compared, Difference, Terms};

@@ -1,34 +1,28 @@
 //! `snapshot restore`: a session of the differences, committed by the engine like any other.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 
-use super::snapshot::{inner, of_key, series_of};
+use super::snapshot::{of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
-use crate::engine::Effect;
-use crate::engine::report::{Left, Report};
-use crate::error::{Error, Kind, command, shell_word};
+use crate::engine::report::Left;
+use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotRestore;
 use crate::face::call::Call;
-use crate::face::directory::dir;
+use crate::face::directory::{dir, inner};
 use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::text::acts;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::{Locked, Session};
+use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::snapshot::compare::{self, Compared, Hashes, Terms};
-use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
 use crate::snapshot::{manifest, restore, whole};
-use crate::verb::act::carry_out;
-use crate::verb::act::carry_out::Conflicts;
-use crate::verb::act::temporary::filled;
-use crate::verb::act::temporary::take_away;
+use crate::verb::restore::{Putting, and_of, left, put_back_what_can, rows, would_what_can};
+use crate::verb::restored::Row;
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -39,13 +33,6 @@ struct Whole<'a> {
     paths: &'a [Row],
     skipped: &'a [Left],
     heads: &'a [Moved],
-}
-
-/// A path, and the act on it.
-#[derive(Serialize)]
-pub struct Row {
-    pub path: AbsPath,
-    pub done: &'static str,
 }
 
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Error> {
@@ -105,97 +92,6 @@ fn compared(args: &SnapshotRestore, store: &Store, series: &Series) -> Result<(u
     Ok((n, paths, compared))
 }
 
-pub type Entering<'a> = dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry + 'a;
-
-/// An act that puts back what snapshots have.
-pub struct Putting<'a> {
-    pub recorded: String,
-    /// The act after "cannot" in a sentence.
-    pub act: &'a str,
-    /// The snapshot that has most of it.
-    pub n: u64,
-    /// The log's entry: for the session, and the number of paths that were changed and left, if it was done.
-    pub entry: &'a Entering<'a>,
-    /// True if it goes on over what somebody does meanwhile.
-    pub force: bool,
-}
-
-/// Makes a session of the differences, and commits it. If that comes to nothing, the session is removed.
-fn put_back(
-    call: &Call,
-    store: &Store,
-    series: &Series,
-    compared: &Compared,
-    putting: &Putting<'_>,
-) -> Result<(Locked, Report), Error> {
-    let mut writing_out = None;
-    let fill = |session: &mut Locked| restore::fill(&call.fs, series, compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(call, store, store.begin_own(&call.fs, putting.recorded.clone())?, fill)?;
-    let terms = (Conflicts::forced(putting.force), Effect::Apply);
-    let done = carry_out::restore(call, store, &mut session, putting.act, terms);
-    drop(writing_out);
-    let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
-    call.note_in_log(store, &(putting.entry)(&session, counts));
-    match done {
-        Ok(report) => {
-            *call.out.session.borrow_mut() = Some(session.id().clone());
-            Ok((session, report))
-        }
-        Err(problem) => {
-            let problem = of_snapshot(problem, series, putting.n);
-            // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
-            if !matches!(problem.kind(), Kind::Stuck) {
-                take_away(call, store, session);
-            }
-            Err(problem)
-        }
-    }
-}
-
-/// Does what [`put_back`] does, but for what cannot be done: that stays, with the reason, and the rest goes back.
-pub fn put_back_what_can(
-    call: &Call,
-    store: &Store,
-    series: &Series,
-    compared: &mut Compared,
-    putting: &Putting<'_>,
-) -> Result<(Locked, Report), Error> {
-    loop {
-        match put_back(call, store, series, compared, putting) {
-            Err(error) if give_up(series, compared, &error) => {}
-            done => return done,
-        }
-    }
-}
-
-/// Reports what the engine would do, as [`would`] does, but for what it cannot do.
-pub fn would_what_can(
-    call: &Call,
-    store: &Store,
-    series: &Series,
-    compared: &mut Compared,
-    recorded: (String, &str, u64),
-) -> Result<Report, Error> {
-    let (recorded, act, n) = recorded;
-    loop {
-        match would(call, store, series, compared, (recorded.clone(), act, n)) {
-            Err(error) if give_up(series, compared, &error) => {}
-            done => return done,
-        }
-    }
-}
-
-/// Leaves the paths that prevented an act. False if it was prevented by something else.
-fn give_up(series: &Series, compared: &mut Compared, error: &Error) -> bool {
-    let prevented_by = carry_out::prevented_by(error);
-    let rows: HashMap<&str, &str> = prevented_by.iter().map(|row| (&*row.path, &*row.why)).collect();
-    let why = |path: &AbsPath| {
-        let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
-        above.find_map(|above| rows.get(&*above.to_string()).map(|why| (above, (*why).to_owned())))
-    };
-    compared.give_up(&series.directory, why)
-}
-
 fn act(series: &Series, n: u64) -> String {
     format!("restore snapshot {n} of {}", series.directory)
 }
@@ -245,39 +141,6 @@ fn recorded(series: &Series, n: u64) -> String {
     format!("snapshot restore {n} {}", series.directory)
 }
 
-/// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
-fn would(
-    call: &Call,
-    store: &Store,
-    series: &Series,
-    compared: &Compared,
-    (recorded, act, n): (String, &str, u64),
-) -> Result<Report, Error> {
-    let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
-    let mut session = filled(call, store, store.begin_own(&call.fs, recorded)?, fill)?;
-    let done = carry_out::restore(call, store, &mut session, act, (Conflicts::Stop, Effect::Print));
-    take_away(call, store, session);
-    let report = done.map_err(|problem| of_snapshot(problem, series, n))?;
-    report.notes.iter().for_each(|note| call.out.warn(note));
-    Ok(report)
-}
-
-/// The paths that the comparison left out, then those that the engine did.
-pub fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
-    left.extend(report.left.iter().cloned());
-    left
-}
-
-/// Rewords the damage that the engine finds when it hashes large files: its message names a session that is removed by then.
-fn of_snapshot(problem: Error, series: &Series, n: u64) -> Error {
-    if problem.kind() != Kind::Damaged {
-        return problem;
-    }
-    let path = problem.path().map_or_else(|| series.directory.to_string(), str::to_owned);
-    let message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
-    problem.with_message(message).with_remedy(heal())
-}
-
 pub fn ended(left: &[Left]) -> Ended {
     if left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
@@ -296,32 +159,6 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     }
     compared.settle(&series.directory);
     Ok(())
-}
-
-pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Error> {
-    let row = |d: &compare::Difference| {
-        let done = match (&d.now, &d.then) {
-            (None, _) => "recreated",
-            (_, None) => "removed",
-            _ if d.is_metadata() => "metadata",
-            _ if d.merged.is_some() => "merged",
-            _ => "restored",
-        };
-        Ok(Row { path: whole(&series.directory, &d.path)?, done })
-    };
-    compared.differences.iter().map(row).collect()
-}
-
-pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Error> {
-    let row = |(path, why): &(AbsPath, String)| {
-        let path = whole(&series.directory, path)?;
-        // The owner or one of his commands took the rights away: --force does not help.
-        let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
-        let chmod = || format!(" (chmod u+rX {} first, or restore as root)", shell_word(path.as_bytes()));
-        let remedy = if is_closed { chmod() } else { String::new() };
-        Ok(Left { path, why: format!("{why}{remedy}") })
-    };
-    compared.left.iter().map(row).collect()
 }
 
 /// The most paths that are listed before a question.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::error::shell_word;
 use crate::fs::path::{AbsPath, Shown};
 
 /// The directories that printed paths start from.
@@ -46,6 +47,14 @@ impl Names {
             (None, Some(rest)) => text(&[b"~/", rest]),
             (None, None) => path.to_string(),
         }
+    }
+
+    /// A path as a word of a command that a person may copy.
+    pub fn word(&self, path: &AbsPath) -> String {
+        let shown = self.show(path);
+        // What is written in another way than as it is would be another path.
+        let is_plain = !shown.starts_with('~') && path.as_bytes().ends_with(shown.as_bytes());
+        shell_word(if is_plain { shown.as_bytes() } else { path.as_bytes() }).into_owned()
     }
 
     /// A directory as printed in a sentence: from `~`, else absolute. `.` would not name it.

@@ -21,5 +21,6 @@ pub mod out;
 pub mod place;
 pub mod program;
 pub mod screen;
+pub mod surroundings;
 pub mod text;
 pub mod watcher;

@@ -16,11 +16,10 @@ use serde::Serialize;
 use super::json::{self, Told};
 use super::near::Near;
 use super::{errors, figures};
-use crate::compare::shown::Names;
-use crate::compare::shown::cut;
+use crate::compare::shown::{Names, cut};
 use crate::compare::visible;
 use crate::config::Color;
-use crate::error::{At, Error, shell_word};
+use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 
@@ -198,10 +197,7 @@ impl Out {
 
     /// A path as a word of a command that a person may copy.
     pub fn word(&self, path: &AbsPath) -> String {
-        let shown = self.names.show(path);
-        // What is written in another way than as it is would be another path.
-        let is_plain = !shown.starts_with('~') && path.as_bytes().ends_with(shown.as_bytes());
-        shell_word(if is_plain { shown.as_bytes() } else { path.as_bytes() }).into_owned()
+        self.names.word(path)
     }
 
     /// A path as people read it: [`Names::show`].

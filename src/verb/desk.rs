@@ -7,8 +7,8 @@ use super::error::{self, is_inside};
 use super::fact::{Collected, Said};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
-use crate::capture::run::inside::Inside;
-use crate::capture::run::inside::capture;
+use crate::capture::run::inside::{Inside, capture};
+use crate::compare::shown::Names;
 use crate::compare::sources::Sources;
 use crate::config::Config;
 use crate::engine::Progress;
@@ -88,6 +88,11 @@ impl Desk {
     /// A desk of the same call for an act of its own, about which nobody is asked.
     pub fn unasked(&self) -> Self {
         Self::new(self.config.clone(), self.caller.clone(), (true, false, self.is_far))
+    }
+
+    /// The directories that paths in commands start from.
+    pub fn names(&self) -> Names {
+        if self.is_far { Names::from_afar() } else { Names::here() }
     }
 
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.

@@ -1,5 +1,7 @@
 //! The facts that a verb tells while it works. A face has the words.
 
+use std::path::Path;
+
 use super::act::steps_behind::Behind;
 use super::run::notice::Notice;
 use crate::capture::layers::rejoin::Rest;
@@ -105,6 +107,12 @@ pub enum Said<'a> {
     TakesHooksAway(&'a str),
     /// A session comes back without its name, which another one has by now.
     NameTaken { id: &'a Id, name: &'a str },
+    /// A turn of an agent wrote to a path outside of the project.
+    WroteOutside { n: u64, path: &'a Path },
+    /// A file of settings is edited that an agent finds by a link.
+    EditedByLink { link: &'a AbsPath, path: &'a AbsPath },
+    /// The store does not keep what was added to settings.
+    EditNotRecorded(&'a Error),
 }
 
 /// An act of somebody else, for an agent.

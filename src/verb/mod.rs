@@ -6,6 +6,7 @@
 //! - **I27** A verb that changes something calls [`prepare_to_change`](desk::Desk::prepare_to_change) first.
 
 pub mod act;
+pub mod agent;
 pub mod cat;
 pub mod commit;
 pub mod confirm;
@@ -24,6 +25,8 @@ pub mod path_log;
 pub mod question;
 pub mod redo;
 pub mod resolve;
+pub mod restore;
+pub mod restored;
 pub mod retention;
 pub mod rewind;
 pub mod rollback;
@@ -34,5 +37,4 @@ pub mod stage;
 pub mod status;
 pub mod steps;
 pub mod table;
-pub mod turns;
 pub mod undo;

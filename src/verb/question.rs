@@ -1,10 +1,12 @@
 //! The questions of a verb: yes or no, and the choice of `--patch`. A face has the words.
 
-use super::resolve::named_changes::TypedPath;
-use super::resolve::named_changes::chosen;
+use super::agent::uncovered::NotCovered;
+use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::want::Want;
-use crate::engine::report::Report;
+use super::restored::Row;
+use crate::engine::report::{Left, Report};
 use crate::error::Error;
+use crate::fs::path::AbsPath;
 use crate::session::act::Acted;
 use crate::session::change::Changes;
 use crate::session::header::Header;
@@ -33,6 +35,12 @@ pub enum Question<'a> {
     Undo { act: &'a str, would: &'a Report, id: &'a Id },
     /// A discarded session is to come back.
     BringBack { id: &'a Id, changes: u64 },
+    /// Turns of an agent are to be taken back.
+    UndoTurns { turns: &'a [u64], rows: &'a [Row], kept: &'a [Left], not_covered: &'a [NotCovered] },
+    /// recant's hooks are to be added to these files.
+    AddHooks(&'a [&'a AbsPath]),
+    /// recant's hooks are to be removed from these files.
+    RemoveHooks(&'a [&'a AbsPath]),
 }
 
 /// The choice that `--patch` asks for: of each change, or of each of its blocks, whether it is taken.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::act::value::Acted;
+use super::agent::here::are_there;
 use super::desk::Desk;
 use super::discard::{Sessions, again};
 use super::error::{self, Never};
@@ -14,7 +15,6 @@ use super::resolve::scope::Scope;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
 use super::rollback::{Rollback, rollback};
-use super::turns;
 use crate::engine::job::Verb;
 use crate::engine::ready;
 use crate::engine::report::Report;
@@ -321,7 +321,7 @@ fn bring_back(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, dr
 fn say_turns(desk: &Desk, store: &Store, deed: &Deed) {
     let session = store.session(&deed.session).ok();
     let command = session.and_then(|session| session.header.command);
-    if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| turns::are_there(desk)) {
+    if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| are_there(desk)) {
         desk.caller.tell(Said::TakesHooksAway(&install));
     }
 }

@@ -301,7 +301,8 @@ fn each_test_that_the_table_of_faults_names_is_there() {
 }
 
 /// Texts of several words in `verb` beside its errors that are no English: of the log, and commands that a value has.
-const NO_ENGLISH: [(&str, &str); 13] = [
+const NO_ENGLISH: [(&str, &str); 14] = [
+    ("src/verb/agent/undo.rs", "agent undo {"),
     ("src/verb/confirm.rs", "not confirmed"),
     ("src/verb/discard/parts.rs", "discard paths"),
     ("src/verb/discard/whole.rs", "prune --discarded"),
@@ -377,7 +378,7 @@ const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
     ("src/compare/html/file.rs", "mode ", "remarks of a difference"),
-    ("src/cli/snapshot_restore.rs", "it cannot be", "what a comparison left"),
+    ("src/verb/error/restore.rs", "it cannot be", "what a comparison left"),
 ];
 
 /// A look: the value that is looked into, and the argument.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::known::Agent;
+use super::super::facts::Agent;
 use crate::error::shell_word;
 
 /// The call of recant in the settings of an agent.
@@ -28,20 +28,18 @@ impl Command {
         self.program.as_deref().unwrap_or(NAME)
     }
 
-    /// The program and its arguments, for an agent that starts it without a shell. `None` if a shell has to: others read Claude Code's
+    /// The program and its arguments, for an agent that starts it without a shell. `None` if a shell has to: others read such
     /// settings of a project too, and know no `args`.
     pub fn words(&self) -> Option<(&str, [&'static str; 2])> {
-        match (self.agent, &self.program) {
-            (Agent::Claude, Some(program)) => Some((program, ["hook", self.agent.word()])),
-            _ => None,
-        }
+        let program = self.program.as_deref().filter(|_| self.agent.settings.dialect.with_args)?;
+        Some((program, ["hook", self.agent.word()]))
     }
 
-    /// The line for a shell. Where recant is missing it has to do no harm: a shared file is read on other machines, and Copilot CLI refuses
+    /// The line for a shell. Where recant is missing it has to do no harm: a shared file is read on other machines, and an agent may refuse
     /// every tool where a hook fails.
     pub fn line(&self) -> String {
         let call = format!("{} hook {}", shell_word(self.program().as_bytes()), self.agent.word());
-        if self.program.is_none() || self.agent == Agent::Copilot { format!("{call}{OR_NOT}") } else { call }
+        if self.program.is_none() || self.agent.settings.dialect.strict { format!("{call}{OR_NOT}") } else { call }
     }
 
     /// The program that a hook in an agent's settings calls, if it calls recant for this agent.
@@ -77,20 +75,25 @@ fn of_line(agent: Agent, line: &str) -> Option<String> {
 mod tests {
     use serde_json::json;
 
+    use super::super::super::known::Agent;
     use super::*;
+
+    fn claude() -> Agent {
+        Agent::of("claude").unwrap()
+    }
 
     #[test]
     fn a_command_is_known_again_whatever_its_path_and_no_other_is() {
         for path in ["/usr/bin/recant", "/home/a b/it's/recant"] {
-            for agent in Agent::ALL {
+            for agent in Agent::ALL.iter().copied() {
                 let command = Command::of_path(agent, path);
                 assert_eq!(Command::called(agent, &json!({"command": command.line()})).as_deref(), Some(path));
             }
-            let (program, args) = Command::of_path(Agent::Claude, path).words().map(|(p, a)| (p.to_owned(), a)).unwrap();
-            assert_eq!(Command::called(Agent::Claude, &json!({"command": program, "args": args})).as_deref(), Some(path));
+            let (program, args) = Command::of_path(claude(), path).words().map(|(p, a)| (p.to_owned(), a)).unwrap();
+            assert_eq!(Command::called(claude(), &json!({"command": program, "args": args})).as_deref(), Some(path));
         }
-        let called = |hook| Command::called(Agent::Claude, &hook);
-        assert_eq!(called(json!({"command": Command::bare(Agent::Claude).line()})).as_deref(), Some("recant"));
+        let called = |hook| Command::called(claude(), &hook);
+        assert_eq!(called(json!({"command": Command::bare(claude()).line()})).as_deref(), Some("recant"));
         assert_eq!(called(json!({"bash": "recant hook claude || true"})).as_deref(), Some("recant"));
         for other in [
             "recant hook codex",

@@ -91,3 +91,14 @@ pub fn line_of(text: &str, offset: usize) -> usize {
 pub fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
+
+/// Hooks of recant that stand in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The event; empty for a plugin, which tells of all.
+    pub event: String,
+    /// The program that is called: an absolute path, or a bare name.
+    pub program: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+}

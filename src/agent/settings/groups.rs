@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use super::super::known::Agent;
+use super::super::facts::{Agent, Form, Hook};
 use super::command::Command;
-use super::events::{Event, events};
-use super::form::Form;
 use super::render::Node;
 
-/// Each event with what stands for recant in its list.
+/// Each hooked event with what stands for recant in its list.
 pub fn entries(agent: Agent, form: Form, command: &Command) -> Vec<(&'static str, Node)> {
-    events(agent).into_iter().map(|event| (event.name, entry(agent, form, &event, command))).collect()
+    let events = agent.facts().events.iter();
+    events.filter_map(|event| Some((event.name, entry(agent, form, event.hook.as_ref()?, command)))).collect()
 }
 
 /// The entry of recant in the list of an event.
-fn entry(agent: Agent, form: Form, event: &Event, command: &Command) -> Node {
+fn entry(agent: Agent, form: Form, of: &Hook, command: &Command) -> Node {
     let text = |text: &str| Node::Text(text.to_owned());
+    let dialect = agent.settings.dialect;
     let mut hook = Vec::new();
-    if agent == Agent::Gemini {
+    if dialect.named {
         hook.push(("name", text("recant")));
     }
     hook.push(("type", text("command")));
@@ -29,17 +29,13 @@ fn entry(agent: Agent, form: Form, event: &Event, command: &Command) -> Node {
         }
         None => hook.push(("command", Node::Text(command.line()))),
     }
-    let (key, timeout) = match agent {
-        Agent::Gemini => ("timeout", event.timeout * 1000),
-        Agent::Copilot => ("timeoutSec", event.timeout),
-        _ => ("timeout", event.timeout),
-    };
-    hook.push((key, Node::Number(timeout)));
+    let (key, in_a_second) = dialect.timeout;
+    hook.push((key, Node::Number(of.timeout * in_a_second)));
     let hook = Node::Line(hook);
     if form == Form::Flat {
         return hook;
     }
-    let matcher = event.matches_all.then(|| ("matcher", text("*")));
+    let matcher = of.matches_all.then(|| ("matcher", text("*")));
     Node::Line(matcher.into_iter().chain([("hooks", Node::Row(vec![hook]))]).collect())
 }
 

@@ -6,57 +6,16 @@ use std::ops::Range;
 
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{ParseOptions, parse_to_ast};
-use serde_json::Value as Json;
 
-use super::super::known::Agent;
+use super::super::facts::{Agent, Form};
 use super::command::Command;
-use super::edit::{Edit, Wrong, cut, line_of, newline};
-use super::form::{Form, Found};
+use super::edit::{Edit, Found, Wrong, cut, line_of, newline};
 use super::groups::{are_all, document, entries, hooks, ours};
+use super::jsonc::{json, parse, without_mark};
 use super::render::{Node, Style, quoted, whole};
 
-const BOM: &str = "\u{feff}";
 const HOOKS: &str = "hooks";
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
-
-/// The text without a byte order mark, and the mark.
-fn without_mark(text: &str) -> (&str, &str) {
-    text.strip_prefix(BOM).map_or(("", text), |rest| (BOM, rest))
-}
-
-/// The object that a text is; `None` if it has no value at all.
-fn parse(text: &str) -> Result<Option<Object<'_>>, Wrong> {
-    // JSON with comments and trailing commas, but none of JSON5.
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = parse_to_ast(text, &Default::default(), &options).map_err(|error| {
-        let why = error.kind().to_string();
-        let (first, rest) = why.split_at(why.char_indices().nth(1).map_or(why.len(), |(at, _)| at));
-        Wrong { line: error.line_display(), why: format!("{}{rest}", first.to_lowercase()) }
-    })?;
-    match parsed.value {
-        None => Ok(None),
-        Some(Value::Object(object)) => Ok(Some(object)),
-        Some(other) => Err(Wrong::at(text, other.start(), "an object was expected")),
-    }
-}
-
-/// The value of a text that is an object.
-pub fn value(text: &str) -> Option<Json> {
-    let root = parse(without_mark(text).1).ok()??;
-    Some(json(&Value::Object(root)))
-}
 
 /// The value of a key.
 ///
@@ -84,19 +43,6 @@ fn hooks_of<'o, 't>(text: &str, root: &'o Object<'t>) -> Result<Option<(Range<us
 
 fn bytes(of: &impl Ranged) -> Range<usize> {
     of.start()..of.end()
-}
-
-fn json(value: &Value<'_>) -> Json {
-    match value {
-        Value::StringLit(text) => text.value.as_ref().into(),
-        Value::NumberLit(number) => number.value.parse::<serde_json::Number>().map_or(Json::Null, Json::Number),
-        Value::BooleanLit(truth) => truth.value.into(),
-        Value::NullKeyword(_) => Json::Null,
-        Value::Array(array) => array.elements.iter().map(json).collect(),
-        Value::Object(object) => {
-            Json::Object(object.properties.iter().map(|prop| (prop.name.as_str().to_owned(), json(&prop.value))).collect())
-        }
-    }
 }
 
 /// The events whose value is a list, each with its entries.

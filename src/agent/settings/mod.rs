@@ -1,25 +1,23 @@
-//! The settings of agents in which hooks stand: where they lie, and their text with and without recant's hooks. Text in, text out: this
-//! reads no file and no environment.
+//! The settings of agents in which hooks stand: where they lie, and their text with and without recant's hooks. Text in, text out, but for
+//! [`files`]: they are read there.
 //!
 //! All that an edit does not add stays byte for byte: comments, foreign keys, order, indentation, the end of the file. What cannot be parsed is
 //! not edited.
 
 pub mod command;
 pub mod edit;
-mod events;
-pub mod form;
+pub mod files;
 mod groups;
 mod json;
-pub mod places;
+pub mod jsonc;
 mod program;
 mod render;
-mod toml;
+pub mod toml;
 
 use command::Command;
-use edit::{Edit, Wrong};
-use form::{Form, Found};
+use edit::{Edit, Found, Wrong};
 
-use super::known::Agent;
+use super::facts::{Agent, Form};
 
 /// The hooks of recant in a text.
 ///
@@ -29,7 +27,7 @@ pub fn find(agent: Agent, form: Form, text: &str) -> Result<Vec<Found>, Wrong> {
     match form {
         Form::Groups | Form::Flat => json::find(agent, form, text),
         Form::Toml => toml::find(agent, text),
-        Form::Program => Ok(program::find(agent, text).into_iter().collect()),
+        Form::Program(_) => Ok(program::find(agent, text).into_iter().collect()),
     }
 }
 
@@ -41,7 +39,7 @@ pub fn is_installed(agent: Agent, form: Form, text: &str, command: &Command) -> 
     match form {
         Form::Groups | Form::Flat => json::is_installed(agent, form, text, command),
         Form::Toml => toml::is_installed(agent, text, command),
-        Form::Program => Ok(text == program::text(agent, command)),
+        Form::Program(plain) => Ok(text == program::text(plain, command)),
     }
 }
 
@@ -53,7 +51,7 @@ pub fn add(agent: Agent, form: Form, text: Option<&str>, command: &Command) -> R
     match form {
         Form::Groups | Form::Flat => json::add(agent, form, text, command),
         Form::Toml => toml::add(agent, text.unwrap_or_default(), command),
-        Form::Program => program::add(agent, text, command),
+        Form::Program(plain) => program::add(plain, text, command),
     }
 }
 
@@ -65,13 +63,8 @@ pub fn remove(agent: Agent, form: Form, text: &str) -> Result<String, Wrong> {
     match form {
         Form::Groups | Form::Flat => json::remove(agent, form, text),
         Form::Toml => toml::remove(agent, text),
-        Form::Program => Ok(program::remove(agent, text)),
+        Form::Program(_) => Ok(program::remove(agent, text)),
     }
-}
-
-/// The value of JSON with comments; `None` if it cannot be parsed.
-pub fn value(text: &str) -> Option<serde_json::Value> {
-    json::value(text)
 }
 
 #[cfg(test)]

@@ -1,18 +1,15 @@
 //! The plugins of agents without hooks in their settings: a file of their own.
 
-use super::super::known::Agent;
+use super::super::facts::Agent;
 use super::command::Command;
-use super::edit::{Edit, Wrong, line_of};
-use super::form::Found;
+use super::edit::{Edit, Found, Wrong, line_of};
 use super::render::quoted;
 
-const OPENCODE: &str = include_str!("../plugins/opencode.js");
-const PI: &str = include_str!("../plugins/pi.ts");
 /// The line of a plugin that names the program, up to its value.
 const NAMES: &str = "const RECANT = ";
 
-pub fn text(agent: Agent, command: &Command) -> String {
-    let plain = if agent == Agent::Pi { PI } else { OPENCODE };
+/// The plugin, with the program that it calls put in.
+pub fn text(plain: &str, command: &Command) -> String {
     plain.replacen(&format!("{NAMES}\"recant\""), &format!("{NAMES}{}", quoted(command.program())), 1)
 }
 
@@ -25,10 +22,10 @@ pub fn find(agent: Agent, text: &str) -> Option<Found> {
     Some(Found { event: String::new(), program, line: line_of(text, at) })
 }
 
-pub fn add(agent: Agent, text: Option<&str>, command: &Command) -> Result<Edit, Wrong> {
+pub fn add(plain: &str, text: Option<&str>, command: &Command) -> Result<Edit, Wrong> {
     match text {
         Some(text) if !text.trim().is_empty() => Err(Wrong { line: 0, why: "it is another plugin, and not recant's".into() }),
-        _ => Ok(Edit::whole(self::text(agent, command))),
+        _ => Ok(Edit::whole(self::text(plain, command))),
     }
 }
 

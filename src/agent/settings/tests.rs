@@ -1,5 +1,6 @@
 //! Generated texts, with a fixed seed: what is added can be cut out again, and is found and removed by what it says.
 
+use super::super::known::Agent;
 use super::*;
 
 /// SplitMix64.
@@ -103,7 +104,7 @@ impl Writer {
     }
 
     fn hooks(&mut self, agent: Agent, depth: usize) {
-        let mut events: Vec<String> = events::events(agent).iter().map(|event| event.name.to_owned()).collect();
+        let mut events: Vec<String> = hooked(agent).map(str::to_owned).collect();
         events.retain(|_| self.dice.percent(30));
         if self.dice.percent(30) {
             events.push("Other".into());
@@ -149,15 +150,27 @@ impl Writer {
     }
 }
 
-const FORMS: [(Agent, Form); 4] =
-    [(Agent::Claude, Form::Groups), (Agent::Codex, Form::Groups), (Agent::Gemini, Form::Groups), (Agent::Copilot, Form::Flat)];
+/// The agents with JSON, and its form.
+fn forms() -> Vec<(Agent, Form)> {
+    let form =
+        |agent: &Agent| Some((*agent, agent.settings.files[0].1)).filter(|(_, form)| matches!(form, Form::Groups | Form::Flat));
+    Agent::ALL.iter().filter_map(form).collect()
+}
+
+fn agent(word: &str) -> Agent {
+    Agent::of(word).unwrap()
+}
+
+fn hooked(agent: Agent) -> impl Iterator<Item = &'static str> {
+    agent.facts().events.iter().filter(|event| event.hook.is_some()).map(|event| event.name)
+}
 
 #[test]
 fn what_is_added_to_generated_json_can_be_cut_out_again_and_is_found_and_removed() {
-    let mut exact = 0;
+    let (mut exact, forms) = (0, forms());
     for seed in 0..4_000 {
         let mut dice = Dice(seed);
-        let (agent, form) = dice.of(&FORMS);
+        let (agent, form) = dice.of(&forms);
         let command = if dice.percent(50) { Command::bare(agent) } else { Command::of_path(agent, "/opt/a b/recant") };
         let flat = dice.percent(20);
         let (nl, unit) = (dice.of(&["\n", "\n", "\r\n"]), dice.of(&["  ", "    ", "\t", " "]));
@@ -173,7 +186,7 @@ fn what_is_added_to_generated_json_can_be_cut_out_again_and_is_found_and_removed
         let after = &edit.after;
         assert_eq!(edit::cut(after, edit.added.clone()).as_ref(), Some(&text), "{}", shown());
         assert_eq!(is_installed(agent, form, after, &command), Ok(true), "{}\n{after}", shown());
-        assert_eq!(find(agent, form, after).unwrap().len(), events::events(agent).len(), "{}\n{after}", shown());
+        assert_eq!(find(agent, form, after).unwrap().len(), hooked(agent).count(), "{}\n{after}", shown());
         let ends_alike = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
         assert!(!ends_alike || !after.replace("\r\n", "").contains('\n'), "{}", shown());
         let removed = remove(agent, form, after).unwrap();
@@ -205,40 +218,41 @@ fn what_is_added_to_toml_can_be_cut_out_again_and_is_found_and_removed() {
         "[hooks]\n[[hooks.PreToolUse]] # mine\nmatcher = \"a\"\n\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = '''\n[[hooks.Stop]]\n'''",
     ];
     for text in texts {
-        let command = Command::of_path(Agent::Codex, "/opt/a b/recant");
-        let edit = add(Agent::Codex, Form::Toml, Some(text), &command).unwrap();
+        let command = Command::of_path(agent("codex"), "/opt/a b/recant");
+        let edit = add(agent("codex"), Form::Toml, Some(text), &command).unwrap();
         assert_eq!(edit::cut(&edit.after, edit.added.clone()).as_deref(), Some(text));
-        assert_eq!(is_installed(Agent::Codex, Form::Toml, &edit.after, &command), Ok(true), "{}", edit.after);
-        assert_eq!(find(Agent::Codex, Form::Toml, &edit.after).unwrap().len(), 8);
-        assert_eq!(remove(Agent::Codex, Form::Toml, &edit.after).as_deref(), Ok(text), "{}", edit.after);
-        assert_eq!(remove(Agent::Codex, Form::Toml, text).as_deref(), Ok(text));
+        assert_eq!(is_installed(agent("codex"), Form::Toml, &edit.after, &command), Ok(true), "{}", edit.after);
+        assert_eq!(find(agent("codex"), Form::Toml, &edit.after).unwrap().len(), 8);
+        assert_eq!(remove(agent("codex"), Form::Toml, &edit.after).as_deref(), Ok(text), "{}", edit.after);
+        assert_eq!(remove(agent("codex"), Form::Toml, text).as_deref(), Ok(text));
     }
     for text in ["hooks = { Stop = [] }\n", "[hooks]\nStop = []\n", "a = \n"] {
-        assert!(add(Agent::Codex, Form::Toml, Some(text), &Command::bare(Agent::Codex)).is_err(), "{text}");
+        assert!(add(agent("codex"), Form::Toml, Some(text), &Command::bare(agent("codex"))).is_err(), "{text}");
     }
     let shared = "[[hooks.Stop]]\nhooks = [{ type = \"command\", command = \"recant hook codex\" }, { type = \"command\", command = \"x\" }]\n";
-    assert_eq!(remove(Agent::Codex, Form::Toml, shared).unwrap_err().line, 1);
+    assert_eq!(remove(agent("codex"), Form::Toml, shared).unwrap_err().line, 1);
 }
 
 #[test]
 fn a_hook_that_stands_with_one_of_others_goes_alone() {
     let text = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}, {"type": "command", "command": "recant hook claude"}]}]}}"#;
-    let left = remove(Agent::Claude, Form::Groups, text).unwrap();
+    let left = remove(agent("claude"), Form::Groups, text).unwrap();
     assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}"#);
     let first = r#"{"hooks": {"Stop": [{"hooks": [{"command": "recant hook claude"}, {"command": "a"}]}]}}"#;
-    assert_eq!(remove(Agent::Claude, Form::Groups, first).unwrap(), r#"{"hooks": {"Stop": [{"hooks": [{"command": "a"}]}]}}"#);
+    assert_eq!(remove(agent("claude"), Form::Groups, first).unwrap(), r#"{"hooks": {"Stop": [{"hooks": [{"command": "a"}]}]}}"#);
 }
 
 #[test]
 fn a_plugin_names_its_program_and_another_plugin_is_not_replaced() {
-    for agent in [Agent::Opencode, Agent::Pi] {
+    for agent in [agent("opencode"), agent("pi")] {
+        let form = agent.settings.files[0].1;
         let command = Command::of_path(agent, "/opt/a \"b\"/recant");
-        let edit = add(agent, Form::Program, None, &command).unwrap();
-        assert_eq!(find(agent, Form::Program, &edit.after).unwrap()[0].program, "/opt/a \"b\"/recant");
-        assert_eq!(is_installed(agent, Form::Program, &edit.after, &command), Ok(true));
-        assert_eq!(is_installed(agent, Form::Program, &edit.after, &Command::bare(agent)), Ok(false));
-        assert_eq!(remove(agent, Form::Program, &edit.after).as_deref(), Ok(""));
-        assert_eq!(find(Agent::Claude, Form::Program, &edit.after), Ok(Vec::new()));
-        assert!(add(agent, Form::Program, Some("export const mine = 1\n"), &command).is_err());
+        let edit = add(agent, form, None, &command).unwrap();
+        assert_eq!(find(agent, form, &edit.after).unwrap()[0].program, "/opt/a \"b\"/recant");
+        assert_eq!(is_installed(agent, form, &edit.after, &command), Ok(true));
+        assert_eq!(is_installed(agent, form, &edit.after, &Command::bare(agent)), Ok(false));
+        assert_eq!(remove(agent, form, &edit.after).as_deref(), Ok(""));
+        assert_eq!(find(self::agent("claude"), form, &edit.after), Ok(Vec::new()));
+        assert!(add(agent, form, Some("export const mine = 1\n"), &command).is_err());
     }
 }

@@ -6,10 +6,9 @@ use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::known::Agent;
+use super::super::facts::{Agent, Form};
 use super::command::Command;
-use super::edit::{Edit, Wrong, cut, line_of, newline};
-use super::form::{Form, Found};
+use super::edit::{Edit, Found, Wrong, cut, line_of, newline};
 use super::groups::{are_all, entries, ours};
 use super::render::Node;
 

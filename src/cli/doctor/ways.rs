@@ -7,13 +7,14 @@ use crate::agent::known::Agent;
 use crate::capture::run::scope;
 use crate::capture::space::cause::Cause;
 use crate::capture::space::probe;
-use crate::cli::agents::{self, Glance, programs};
 use crate::cli::snapshot;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::far::NearSide;
+use crate::face::surroundings::{program, surroundings};
 use crate::remedy::{Command, Remedy, shell};
 use crate::session::store::Store;
+use crate::verb::agent::status::{Glance, glance};
 use crate::verb::run::trial::Tried;
 
 /// A way, as it was tried.
@@ -120,7 +121,7 @@ fn remote(call: &Call) -> Way {
     let near = NearSide::look(&words.iter().map(Into::into).collect::<Vec<_>>());
     match near.ssh {
         Err(why) => {
-            let remedy = if words.first().is_none_or(|ssh| programs::find(ssh).is_none()) { install_ssh() } else { name_user() };
+            let remedy = if words.first().is_none_or(|ssh| program(ssh).is_none()) { install_ssh() } else { name_user() };
             Way::fails("remote", why, remedy.map(Into::into))
         }
         Ok(version) if near.is_static => Way::works("remote", version.split(',').next().map(str::to_owned)),
@@ -138,7 +139,7 @@ fn install_ssh() -> Option<Command> {
         ("pacman", "pacman -S openssh"),
         ("apk", "apk add openssh-client"),
     ];
-    let (_, install) = known.into_iter().find(|(program, _)| programs::find(program).is_some())?;
+    let (_, install) = known.into_iter().find(|(name, _)| program(name).is_some())?;
     Some(as_root(install))
 }
 
@@ -154,8 +155,9 @@ fn as_root(command: &str) -> Command {
 
 /// `agent run`, and the hooks of each agent that is here.
 fn agents(call: &Call, tried: &Tried) -> Result<Vec<Way>, Error> {
-    let found = agents::glance(call)?;
-    let there: Vec<_> = found.iter().filter(|(agent, _)| programs::find(agent.word()).is_some()).collect();
+    let around = surroundings()?;
+    let found = glance(call, &around)?;
+    let there: Vec<_> = found.iter().filter(|(agent, _)| program(agent.word()).is_some()).collect();
     let words = |agents: &[&str]| agents.join(", ");
     let run = match &tried.failed {
         _ if there.is_empty() => {
@@ -176,13 +178,12 @@ fn hooks(agent: Agent, glance: &Glance) -> Way {
             Way::not_tried(&way, "its hooks are not installed", Some(command(format_args!("agent install {word}")).into()))
         }
         Glance::Unseen => {
-            let remedy = format!("start {}, and ask again", agent.name());
+            let remedy = format!("start {}, and ask again", agent.name);
             Way::not_tried(&way, "its hooks are installed; no event has come yet", Some(remedy.into()))
         }
         Glance::Fails(fault) => {
-            let helps = fault.remedy.as_ref().map(|(command, _)| command.clone());
-            let helps = helps.unwrap_or_else(|| command(format_args!("agent status {word}")));
-            Way::fails(&way, &*fault.why, Some(helps.into()))
+            let status = || command(format_args!("agent status {word}")).into();
+            Way::fails(&way, &*fault.why, Some(fault.remedy.clone().unwrap_or_else(status)))
         }
     }
 }

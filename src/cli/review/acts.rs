@@ -4,33 +4,36 @@ use std::ffi::OsString;
 
 use super::snapshot;
 use super::words::lines_of;
+use crate::agent::undo::Reach;
 use crate::cli::agent_guard;
 use crate::compare::entries::Taken;
-use crate::compare::picked::seen;
-use crate::compare::picked::{Pick, Picked};
+use crate::compare::picked::{Pick, Picked, seen};
 use crate::compare::sources::Sources;
 use crate::error::{Against, Error, Kind, Reason, command};
-use crate::face::args::Verb;
-use crate::face::args::help;
+use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::screen::facts::{Act, Ended};
-use crate::face::text::{acts, discard, rewind};
+use crate::face::text::acts;
+use crate::face::text::agent::undo::say as say_turns;
+use crate::face::text::{discard, rewind};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::verb::act::merge;
+use crate::verb::agent::undo::TakeBack;
+use crate::verb::agent::undo::undo as undo_turns;
 use crate::verb::commit::{self, Commit};
-use crate::verb::discard::{self as discards, Discard, Discarded, End};
+use crate::verb::discard as discards;
+use crate::verb::discard::{Discard, Discarded, End};
 use crate::verb::error::refused;
-use crate::verb::gate;
 use crate::verb::parts::picks;
-use crate::verb::redo;
 use crate::verb::resolve::guard::limited;
 use crate::verb::resolve::target::{Target, What};
 use crate::verb::resolve::want::Want;
 use crate::verb::rewind as rewinds;
 use crate::verb::rollback::{self, Rollback};
+use crate::verb::{gate, redo};
 
 type Words = Vec<OsString>;
 
@@ -170,8 +173,15 @@ impl<'c> Acts<'c> {
 
     /// Undoes a turn of an agent and the later ones.
     pub fn undo_turn(&mut self, n: u64) -> Ended {
-        let words = words(["agent", "undo", &n.to_string()]);
-        let done = self.call_by(&words);
+        let asked = TakeBack { n: Some(n), reach: Reach::Later, force: false, dry_run: false };
+        let done = match limited(self.call) {
+            Some(variable) => Err(refused(variable, command(format_args!("agent undo {n}")))),
+            None => self.verb(None, |call| {
+                let taken = undo_turns(call, &asked, |_| Ok(Vec::new()))?;
+                say_turns(&call.out, &taken);
+                Ok(Some((Vec::new(), taken.session)))
+            }),
+        };
         self.ended(done, format!("undo of turn {n}"), |_, made| rolls_back(made))
     }
 

@@ -2,7 +2,6 @@
 
 use super::session::opened;
 use super::words::said;
-use crate::cli::agents::turns;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::figures;
@@ -10,6 +9,7 @@ use crate::face::screen::facts::Row;
 use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
+use crate::verb::agent::turns;
 
 /// Names of columns, and rows.
 type Table = (Vec<String>, Vec<Row>);
@@ -39,22 +39,19 @@ pub fn steps(store: &AbsPath, id: &Id) -> Result<Table, String> {
 /// The turns of the project, the newest first.
 pub fn turns(call: &Call) -> Result<Table, String> {
     let read = || -> Result<Table, Error> {
-        let here = turns::Here::find(call)?;
-        let turns = here.all()?;
-        let undone = here.undone(&turns)?;
-        let row = |turn: &crate::agent::turn::Turn| Row {
-            n: turn.head.n,
+        let row = |turn: &turns::Row| Row {
+            n: turn.n,
             is_head: false,
             columns: vec![
-                turn.head.n.to_string(),
-                figures::day(turn.head.time),
-                turn.head.agent.word().to_owned(),
-                turn.own().count().to_string(),
-                if turns::is_back(turn, &undone) { "undone" } else { "" }.to_owned(),
-                crate::face::text::list::shown(&turn.head.prompt),
+                turn.n.to_string(),
+                figures::day(turn.time),
+                turn.agent.word().to_owned(),
+                turn.paths.to_string(),
+                if turn.undone.is_some() && !turn.partly { "undone" } else { "" }.to_owned(),
+                crate::face::text::list::shown(&turn.prompt),
             ],
         };
-        let rows = turns.iter().rev().map(row).collect();
+        let rows = turns::turns(call, None)?.turns.iter().map(row).collect();
         Ok((["TURN", "WHEN", "AGENT", "PATHS", "", "PROMPT"].map(str::to_owned).to_vec(), rows))
     };
     read().map_err(said)

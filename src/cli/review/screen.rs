@@ -1,25 +1,23 @@
 //! `review`: what the screen looks at, and what its acts do. Each act is the verb that a person could type, carried out by the same code.
 
-use std::io::IsTerminal;
-
 use super::acts::{Acts, CarryOut};
 use super::words::said;
 use super::{lists, pair, session, snapshot};
-use crate::cli::agents;
 use crate::compare::entries::Taken;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::screen::facts;
-use crate::face::screen::facts::{Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
+use crate::face::screen::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::remedy::shell;
 use crate::session::id::Id;
+use crate::verb::agent::here::Here;
 use crate::verb::parts::picks;
 use crate::verb::resolve::want::Want;
 use crate::verb::resolve::which;
+use std::io::IsTerminal;
 
 /// The subject that the screen was opened for.
 enum Subject {
@@ -48,7 +46,7 @@ pub fn review(call: &Call, args: &args::Review, carry_out: CarryOut) -> Result<E
     refuse_without_terminal(call)?;
     let subject = subject(call, args)?;
     let store = call.store_path()?;
-    let has_turns = agents::turns::Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
+    let has_turns = Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
     let names = call.out.names();
     let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call, carry_out), has_turns };
     let show = Box::new(move |path: &AbsPath| names.show(path));

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::session::opened;
-use super::words::{look as look_by, said};
-use crate::cli::agents::turns::Here;
+use super::words::look as look_by;
+use super::words::said;
 use crate::cli::snapshot::{of_key, series_of};
-use crate::cli::{agents, snapshot_diff};
+use crate::cli::snapshot_diff;
 use crate::compare::entries::Taken;
 use crate::compare::picked::{Pick, Picked};
 use crate::error::{Error, Kind};
@@ -22,6 +22,8 @@ use crate::snapshot::compare::{self, Compared, Difference, Terms};
 use crate::snapshot::content::Kept;
 use crate::snapshot::series::Series;
 use crate::tree::hash::Hash;
+use crate::verb::agent::here::Here;
+use crate::verb::error::turn_not_covered;
 
 /// The directory and the number of the snapshot that is meant.
 pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Error> {
@@ -115,7 +117,7 @@ fn turn(call: &Call, n: u64) -> Result<(Pair, String), Error> {
     let turns = here.all()?;
     let n = here.meant(&turns, Some(n))?;
     let turn = turns.iter().find(|turn| turn.head.n == n).ok_or_else(|| Error::refused(format!("there is no turn {n}")))?;
-    let (before, _) = turn.before.ok_or_else(|| agents::turns::not_covered(turn))?;
+    let (before, _) = turn.before.ok_or_else(|| turn_not_covered(turn))?;
     let after = turn.after.filter(|_| turn.is_settled);
     let pair = Pair { store: call.store_path()?, directory: here.directory.clone(), n: before, m: after };
     Ok((pair, turn.head.agent.word().to_owned()))

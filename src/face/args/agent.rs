@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::look::{Much, Page};
 use crate::agent::known::Agent;
+use crate::agent::turn::When;
 
 /// The verbs under `agent`.
 #[derive(Debug, Subcommand)]
@@ -52,8 +53,8 @@ hooks back. What recant did not add stays as it is.")]
   recant agent turns --agent claude
   recant agent diff 7; recant agent undo 7")]
 pub struct Turns {
-    /// Turns of this agent alone: claude, codex, gemini, copilot, opencode or pi
-    #[arg(long, value_name = "AGENT", hide_possible_values = true)]
+    /// Turns of this agent alone
+    #[arg(long, help = format!("Turns of this agent alone: {}", Agent::words()), value_name = "AGENT", hide_possible_values = true)]
     pub agent: Option<Agent>,
     /// JSON in pages.
     #[command(flatten)]
@@ -132,8 +133,8 @@ pub struct AgentRun {
     /// Do not let the agent see PATH
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub hide: Vec<PathBuf>,
-    /// The agent: claude, codex, gemini, copilot, opencode or pi
-    #[arg(hide_possible_values = true)]
+    /// The agent
+    #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]
     pub agent: Agent,
     /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -154,8 +155,8 @@ pub fn turn_and_paths(words: &[PathBuf]) -> (Option<u64>, &[PathBuf]) {
 /// `agent install` and `agent uninstall`.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// The agent: claude, codex, gemini, copilot, opencode or pi
-    #[arg(hide_possible_values = true)]
+    /// The agent
+    #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]
     pub agent: Agent,
     /// In the settings of this project, for all who work on it
     #[arg(long)]
@@ -183,41 +184,19 @@ pub struct AgentStatus {
 #[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the event on
 standard input, always ends with 0, and never keeps an agent waiting for long.")]
 pub struct Hook {
-    /// The agent: claude, codex, gemini, copilot, opencode or pi
-    #[arg(hide_possible_values = true)]
+    /// The agent
+    #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]
     pub agent: Agent,
     /// Append the event as it came to FILE
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub record: Option<PathBuf>,
     /// Be the process that takes a snapshot
     #[arg(long, hide = true, value_name = "WHEN", requires = "dir")]
-    pub take: Option<Take>,
+    pub take: Option<When>,
     /// The turn that it is for
     #[arg(long, hide = true, value_name = "N", default_value_t = 0)]
     pub turn: u64,
     /// The directory
     #[arg(long, hide = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-}
-
-/// The snapshots that hooks have taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Take {
-    /// Before any turn of a session
-    Ready,
-    /// Before a turn
-    Before,
-    /// After a turn, or a part of it
-    After,
-}
-
-impl Take {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Before => "before",
-            Self::After => "after",
-        }
-    }
 }

@@ -12,7 +12,7 @@ pub mod table;
 mod verbs;
 mod words;
 
-pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, Take, TurnDiff, TurnUndo, Turns, turn_and_paths};
+pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};

@@ -1,11 +1,14 @@
 //! Words for what a verb says while it works, and what it asks.
 
+use std::path::Path;
+
 use super::recovered;
 use super::run::notice;
 use crate::capture::layers::rejoin::Rest;
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
+use crate::fs::path::Shown;
 use crate::session::id::Id;
 use crate::session::run::Failed;
 use crate::session::undo::{BROUGHT_BACK, FREED};
@@ -13,6 +16,12 @@ use crate::verb::act::steps_behind::Behind;
 use crate::verb::error::but;
 use crate::verb::fact::{Collected, Lost, News, Said};
 use crate::verb::resolve::standing::Standing;
+
+/// The words for what a turn wrote outside of the project.
+pub fn outside(n: u64, path: &Path) -> String {
+    let path = Shown(path.as_os_str().as_encoded_bytes());
+    format!("{path}: turn {n} wrote it, outside of the project: it is not covered")
+}
 
 /// The words for a session that a power cut may have cost content.
 pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
@@ -135,6 +144,13 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::NameTaken { id, name } => {
             out.warn(format_args!("another session is named {name} by now: {} comes back without a name", id.tail()));
+        }
+        Said::WroteOutside { n, path } => out.note(outside(*n, path)),
+        Said::EditedByLink { link, path } => {
+            out.say(format_args!("recant: {} is a link: the edit is made in {}", out.shown(link), out.shown(path)));
+        }
+        Said::EditNotRecorded(error) => {
+            out.warn(format_args!("cannot record the edit: {error}; uninstall will search for the hooks instead"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Values in words, a file a verb or family; and the words that several of them have.
 
 pub mod acts;
+pub mod agent;
 pub mod cat;
 pub mod coverage;
 pub mod cut_run;

@@ -1,17 +1,20 @@
 //! Words for the questions of verbs; what a question is about is shown before it.
 
+use super::agent::uncovered::lines;
 use super::heads::heads;
 use crate::engine::job::Verb;
-use crate::engine::report::Report;
+use crate::engine::report::{Left, Report};
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::path::Shown;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::seen_by::Unseen;
-use crate::verb::error::{all_of, whose};
+use crate::verb::agent::uncovered::NotCovered;
+use crate::verb::error::{all_of, turns_in_words, whose};
 use crate::verb::question::Question;
+use crate::verb::restored::Row;
 
 /// The most steps, and the most paths, that a question names.
 const STEPS: usize = 5;
@@ -52,6 +55,12 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
         Question::BringBack { id, changes } => {
             format!("Bring session {} back, {}?", id.tail(), figures::count(*changes, "change"))
         }
+        Question::UndoTurns { turns, rows, kept, not_covered } => {
+            show_turns(out, rows, kept, not_covered);
+            format!("Take {} back: {}?", turns_in_words(turns), figures::count(rows.len() as u64, "path"))
+        }
+        Question::AddHooks(files) => format!("Add recant's hooks to {}?", names(out, files)),
+        Question::RemoveHooks(files) => format!("Remove recant's hooks from {}?", names(out, files)),
     }
 }
 
@@ -73,4 +82,21 @@ fn show_rows(out: &Out, would: &Report, id: &Id) {
         let all = command(format_args!("{} {} --dry-run -v", would.verb.word(), id.tail()));
         out.say(format_args!("  … and {more} more: {all}"));
     }
+}
+
+fn names(out: &Out, files: &[&AbsPath]) -> String {
+    figures::list(&files.iter().map(|path| out.shown(path)).collect::<Vec<_>>())
+}
+
+fn show_turns(out: &Out, rows: &[Row], kept: &[Left], not_covered: &[NotCovered]) {
+    rows.iter().take(PATHS).for_each(|row| out.say(format_args!("  {:<9} {}", row.done, out.shown(&row.path))));
+    if let Some(more) = rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
+        out.say(format_args!("  … and {} more: --dry-run -v lists them", figures::grouped(more as u64)));
+    }
+    let stays = |line: &str| out.say(figures::filled_after("  stays   ", line, 12));
+    kept.iter().take(PATHS).for_each(|Left { path, why }| stays(&format!("{}: {why}", out.shown(path))));
+    if let Some(more) = kept.len().checked_sub(PATHS).filter(|more| *more > 0) {
+        out.say(format_args!("  … and {} more that stay", figures::grouped(more as u64)));
+    }
+    lines(out, not_covered, false).iter().for_each(|line| stays(line));
 }

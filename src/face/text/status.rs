@@ -5,11 +5,11 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
+use super::agent::turns;
 use super::list::say_damaged;
 use super::waiting::lines;
 use super::{cut_run, recovered};
-use crate::compare::shown::cut;
-use crate::compare::shown::cut_off;
+use crate::compare::shown::{cut, cut_off};
 use crate::engine::recover::interrupted;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
@@ -24,8 +24,7 @@ use crate::verb::act::unconfirmed::Waiting;
 use crate::verb::run::cut_off::{is_cut_off, record};
 use crate::verb::status::{self as verb, Known, Overview, Prunable, Room, Running, Steps, StoreRow};
 
-/// Shows it. `turn`: the newest turn of an agent here, in a line.
-pub fn status(call: &Call, page: &args::Page, turn: fn(&Call) -> Option<String>) -> Result<Ended, Error> {
+pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
     let (path, store) = (call.store_path()?, call.store()?);
     let overview = verb::status(Known {
         path,
@@ -35,7 +34,7 @@ pub fn status(call: &Call, page: &args::Page, turn: fn(&Call) -> Option<String>)
         so_far: &|store, header| call.listed_so_far(store, header),
     })?;
     if call.out.is_text() {
-        print(call, &overview, turn);
+        print(call, &overview);
     }
     say_damaged(call, &overview.damaged);
     if page.brief {
@@ -117,9 +116,9 @@ fn print_page(call: &Call, after: Option<&str>, overview: &Overview) -> Result<(
     brief::print(call, &list, after, &head, |i| Place::Name(&names[i]), |i| Ok(&matters[i]))
 }
 
-fn print(call: &Call, overview: &Overview, turn: fn(&Call) -> Option<String>) {
+fn print(call: &Call, overview: &Overview) {
     print_counts(call, overview);
-    turn(call).iter().for_each(|newest| line(call, "agent", newest));
+    turns::newest(call).iter().for_each(|newest| line(call, "agent", newest));
     for Running { session, changes } in &overview.running {
         let (id, changes) = (session.tail(), figures::count(*changes, "change"));
         line(call, "running", format_args!("{id}, {changes} so far: {}", command(format_args!("diff {id}"))));

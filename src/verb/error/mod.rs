@@ -1,11 +1,18 @@
 //! The errors of this room.
 
 mod acts;
+mod agents;
+pub mod hooks;
 mod moving;
+mod restore;
 mod run;
 mod sessions;
+mod uncovered;
 
 pub use acts::*;
+pub use agents::*;
 pub use moving::*;
+pub use restore::*;
 pub use run::*;
 pub use sessions::*;
+pub use uncovered::*;

@@ -62,7 +62,7 @@ pub const HISTORY: &str = "the shell's history";
 
 /// The reason why a file of an agent stays real.
 pub fn kept_by(agent: Agent) -> String {
-    format!("{} keeps it", agent.name())
+    format!("{} keeps it", agent.name)
 }
 
 /// The error for a glob of an agent's records. `glob`: empty for all of them together.

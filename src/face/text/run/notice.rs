@@ -50,7 +50,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         Notice::Spoilt => out
             .warn("the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched"),
         Notice::Agent { agent, session, coverage } => greet(out, *agent, session, coverage),
-        Notice::Records(agent, fate) => records(out, agent.name(), fate),
+        Notice::Records(agent, fate) => records(out, agent.name, fate),
         Notice::InPlace(terms) => in_place(out, terms),
         Notice::StoreInCache(cache) => {
             out.note(format_args!("{} is read-only for the command: the store lies there", out.place(cache)));
@@ -149,7 +149,7 @@ fn greet(out: &Out, agent: Agent, session: &Header, coverage: &[Coverage]) {
         (Some(row), more) => format!("; real: {} and {more} more", out.shown(&row.path)),
     };
     let tail = session.id.tail();
-    out.note(filled(&format!("{} is held in session {tail}{}{real}", agent.name(), named(session))));
+    out.note(filled(&format!("{} is held in session {tail}{}{real}", agent.name, named(session))));
     let look = command(format_args!("review {}", session.name.as_deref().unwrap_or(tail)));
     out.note(filled_remedy(&("what you save here meanwhile is a conflict; watch it by " + look), 8));
 }

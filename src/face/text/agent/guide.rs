@@ -1,17 +1,16 @@
-//! `agent guide`: a text for AGENTS.md or CLAUDE.md.
+//! `agent guide`: a text for an agent's instructions.
 
-use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 
 /// At most 25 lines: each of them costs an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");
 
-pub fn guide(call: &Call) -> Result<Ended, Error> {
+pub fn guide(call: &Call) -> Ended {
     if call.out.is_text() {
         call.out.bytes(GUIDE.as_bytes());
     } else {
         call.out.document(&serde_json::json!({ "guide": GUIDE }));
     }
-    Ok(Ended::Done)
+    Ended::Done
 }

@@ -1,0 +1,38 @@
+//! An agent that does not exist: what the tests do with it, recant does with any agent that has a file and a line in the table.
+
+use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings};
+use crate::fs::path::AbsPath;
+
+pub const FACTS: Facts = Facts {
+    word: "zed9",
+    name: "Zed Nine",
+    variables: &["ZED9"],
+    session: Some("ZED9_SESSION"),
+    project: None,
+    called_by: &[],
+    env_file: None,
+    events: &[
+        Named::hooked("ThreadOpens", Moment::SessionStart),
+        Named::hooked("Asked", Moment::Prompt),
+        Named::hooked("Reaches", Moment::BeforeTool),
+        Named::hooked("Rests", Moment::TurnEnd).within(3),
+    ],
+    reading: &["peruse"],
+    writing: &["scribble"],
+    settings: Settings {
+        home,
+        project: ".zed9",
+        files: &[("config.json", Form::Groups)],
+        project_files: None,
+        dialect: Dialect { named: true, ..Dialect::USUAL },
+    },
+    state: State { directory: home, pass: &["key"], records: &["threads/**"], conversations: None, mixed: &[] },
+    answers: Answers::Json,
+    stops: |_| vec!["it is asleep".into()],
+    counts: |_| None,
+    back: |session, _| vec![format!("the conversation: zed9 --thread {session}")],
+};
+
+fn home(around: &Surroundings<'_>) -> AbsPath {
+    around.named_or("ZED9_HOME", ".zed9")
+}

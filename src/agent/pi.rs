@@ -1,0 +1,46 @@
+//! pi, which has an extension in place of hooks.
+
+use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Scope, Settings, State, Surroundings};
+use crate::fs::path::AbsPath;
+
+pub const FACTS: Facts = Facts {
+    word: "pi",
+    name: "pi",
+    variables: &["PI_CODING_AGENT"],
+    session: None,
+    project: None,
+    called_by: &[],
+    env_file: None,
+    events: &[
+        Named::known("session_start", Moment::SessionStart),
+        Named::known("turn_start", Moment::Prompt),
+        Named::known("tool_before", Moment::BeforeTool),
+        Named::known("tool_after", Moment::AfterTool),
+        Named::known("turn_end", Moment::TurnEnd),
+        Named::known("session_end", Moment::SessionEnd),
+    ],
+    reading: &["read", "grep", "find", "find_files", "ls"],
+    writing: &["write", "edit"],
+    settings: Settings {
+        home,
+        project: ".pi",
+        files: &[("extensions/recant.ts", Form::Program(include_str!("plugins/pi.ts")))],
+        project_files: None,
+        dialect: Dialect::USUAL,
+    },
+    state: State {
+        directory: home,
+        pass: &["auth.json"],
+        records: &["auth.json", "sessions/**"],
+        conversations: None,
+        mixed: &[],
+    },
+    answers: Answers::Text,
+    stops: |_| Vec::new(),
+    counts: |scope| (scope == Scope::Project).then_some("pi loads extensions of a project that you have trusted"),
+    back: |_, _| Vec::new(),
+};
+
+fn home(around: &Surroundings<'_>) -> AbsPath {
+    around.named_or("PI_CODING_AGENT_DIR", ".pi/agent")
+}

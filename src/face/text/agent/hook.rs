@@ -1,0 +1,94 @@
+//! `hook`: the face of an agent's hook. An error of recant's is noted and told, but never an agent's: the exit status is always 0.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+
+use super::uncovered;
+use crate::agent::facts::Answers;
+use crate::agent::turn::When;
+use crate::error::{At, Error};
+use crate::face::args::Hook;
+use crate::face::call::Call;
+use crate::face::ended::Ended;
+use crate::face::out::Out;
+use crate::face::place::{absolute, own_program, whole};
+use crate::fs::path::AbsPath;
+use crate::verb::agent::hook::{self as verb, Notice, Told, Untaken};
+use crate::verb::agent::take::{Taking, take};
+
+/// The most bytes of an event that are read. A tool may write a large file.
+const MOST: u64 = 64 << 20;
+
+pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Error> {
+    if let (Some(when), Some(directory)) = (args.take, &args.dir) {
+        take(call, when, &absolute(directory)?, args.turn)?;
+        return Ok(Ended::Done);
+    }
+    let began = crate::fs::now();
+    let text = event()?;
+    if let Some(file) = &args.record {
+        verb::record(call, &absolute(&whole(file)?)?, &text)?;
+    }
+    let told = Told {
+        agent: args.agent,
+        text: &text,
+        began,
+        variable: &|name| std::env::var_os(name),
+        start: &|when, directory, turn| start(call, args, when, directory, turn),
+    };
+    let notice = verb::hook(call, &told).unwrap_or_else(|problem| {
+        call.out.warn(problem.message());
+        None
+    });
+    answer(&call.out, args.agent.answers, notice.map(|notice| words(&call.out, &notice)));
+    Ok(Ended::Done)
+}
+
+/// Reads the event. The rest is of no use, but an agent whose pipe breaks takes that for a failure.
+fn event() -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    let mut input = std::io::stdin().lock();
+    let read = input.by_ref().take(MOST).read_to_end(&mut text);
+    let read = read.and_then(|_| std::io::copy(&mut input, &mut std::io::sink()));
+    read.at("read the event from", "standard input")?;
+    Ok(text)
+}
+
+/// Starts the process that takes a snapshot, apart from the hook's pipes and process group.
+fn start(call: &Call, args: &Hook, when: When, directory: &AbsPath, turn: u64) -> Result<Taking, Error> {
+    let mut command = Command::new(own_program()?);
+    command.arg("--store").arg(call.store_path()?.as_path());
+    command.args(["hook", args.agent.word(), "--take", when.word(), "--turn"]).arg(turn.to_string());
+    command.arg("--dir").arg(directory.as_path()).process_group(0).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok(Taking(command.spawn().context("cannot start recant hook --take")?))
+}
+
+/// Says what the agent shows its person, as that agent reads it.
+fn answer(out: &Out, how: Answers, said: Option<String>) {
+    match (said, how) {
+        (Some(said), Answers::Text) => out.warn(said),
+        (Some(said), _) => out.line(serde_json::json!({ "systemMessage": format!("recant: {said}") })),
+        (None, Answers::AlwaysJson) => out.line("{}"),
+        (None, _) => {}
+    }
+}
+
+fn words(out: &Out, notice: &Notice) -> String {
+    match notice {
+        Notice::NoTurns(problem) => format!("no turn can be undone here: {}", problem.message()),
+        Notice::NoTurn(problem) => format!("this turn cannot be undone: {}", problem.message()),
+        Notice::Untaken { n, why } => {
+            let why = match why {
+                Untaken::Failed(why) => why.clone(),
+                Untaken::Ended => "the process that takes its snapshot was ended".into(),
+                Untaken::Unfinished(directory) => format!("{directory} is large, and its snapshot is not whole yet"),
+            };
+            format!("turn {n} cannot be undone: {why}")
+        }
+        Notice::Lost { n, things } => format!("turn {n}: {}", uncovered::lines(out, things, false).join("\n")),
+    }
+}

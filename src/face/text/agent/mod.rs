@@ -1,0 +1,9 @@
+//! Faces of the verbs about agents.
+
+pub mod guide;
+pub mod hook;
+pub mod install;
+pub mod status;
+pub mod turns;
+pub mod uncovered;
+pub mod undo;

@@ -1,0 +1,12 @@
+//! Verbs about agents: their turns, their hooks, and the settings in which these stand.
+
+pub mod diff;
+pub mod fault;
+pub mod here;
+pub mod hook;
+pub mod install;
+pub mod status;
+pub mod take;
+pub mod turns;
+pub mod uncovered;
+pub mod undo;

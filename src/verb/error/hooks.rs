@@ -1,0 +1,46 @@
+//! Why the hooks of an agent do not fire, and what else is to be known of them.
+
+use crate::agent::facts::Scope;
+use crate::agent::known::Agent;
+use crate::error::command;
+use crate::fs::path::AbsPath;
+use crate::remedy::Command;
+use crate::verb::agent::fault::{Fault, Sort};
+
+fn install(agent: Agent, scope: Scope) -> Command {
+    command(format_args!("agent install {}{}", agent.word(), scope.option()))
+}
+
+pub fn not_in_path(calls: &str, path: &AbsPath) -> Fault {
+    Fault::new(format!("{calls} is not in PATH: the hooks of {path} call nothing"))
+}
+
+pub fn not_startable(calls: &str, agent: Agent, scope: Scope) -> Fault {
+    Fault::new(format!("{calls} cannot be started")).with(install(agent, scope) + " names this recant instead")
+}
+
+pub fn another_recant(calls: &str, path: &AbsPath) -> Fault {
+    Fault { sort: Sort::Another, ..Fault::new(format!("the hooks of {path} call another recant, {calls}")) }
+}
+
+pub fn incomplete(path: &AbsPath, agent: Agent, scope: Scope) -> Fault {
+    Fault::new(format!("the hooks of {path} are not all there")).with(install(agent, scope))
+}
+
+pub fn none(agent: Agent) -> Fault {
+    let remedy = install(agent, Scope::User) + " adds them; those of a plugin are not seen here";
+    Fault::new("no hooks are in its settings").with(remedy)
+}
+
+pub fn twice(agent: Agent) -> Fault {
+    let remove = command(format_args!("agent uninstall {}", agent.word()));
+    Fault::new("each event comes once for each file").with(remove + " removes your own, where the project's are enough")
+}
+
+pub fn no_event(agent: Agent) -> Fault {
+    Fault { sort: Sort::NoEvent, ..Fault::new(format!("no event was ever seen: start {}, and ask again", agent.name)) }
+}
+
+pub fn last_failed() -> Fault {
+    Fault::new("the last event was not dealt with, as the error tells")
+}

@@ -1,0 +1,12 @@
+//! A path that was put back as a snapshot has it.
+
+use serde::Serialize;
+
+use crate::fs::path::AbsPath;
+
+/// A path, and the act on it.
+#[derive(Serialize)]
+pub struct Row {
+    pub path: AbsPath,
+    pub done: &'static str,
+}
