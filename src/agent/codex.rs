@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::facts::{Agent, Answers, Check, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
+use super::facts::{Agent, Answers, Check, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
 use super::programs::{LIMIT, Piped, within};
 use super::settings::command::Command;
 use super::settings::files::read;
@@ -16,9 +16,6 @@ pub const FACTS: Facts = Facts {
     name: "Codex CLI",
     variables: &["CODEX_THREAD_ID", "CODEX_SANDBOX"],
     session: Some("CODEX_THREAD_ID"),
-    project: None,
-    called_by: &[],
-    env_file: None,
     // It gives the last two no more time, and warns at each start of a larger limit.
     events: &[
         Named::hooked("SessionStart", Moment::SessionStart),
@@ -30,14 +27,13 @@ pub const FACTS: Facts = Facts {
         Named::hooked("Interrupt", Moment::TurnEnd).within(3),
         Named::hooked("SessionEnd", Moment::SessionEnd).within(3),
     ],
-    reading: &["view_image", "web_search", "update_plan", "spawn_agent", "wait_agent", "request_user_input"],
-    writing: &["apply_patch"],
+    reading: "view_image web_search update_plan spawn_agent wait_agent request_user_input",
+    writing: "apply_patch",
     settings: Settings {
         home,
         project: ".codex",
         files: &[("hooks.json", Form::Groups), ("config.toml", Form::Toml)],
-        project_files: None,
-        dialect: Dialect::USUAL,
+        ..Settings::PLAIN
     },
     state: State {
         directory: home,
@@ -52,13 +48,12 @@ pub const FACTS: Facts = Facts {
             "version.json",
             "installation_id",
         ],
-        conversations: None,
-        mixed: &[],
+        ..State::PLAIN
     },
     answers: Answers::AlwaysJson,
     stops,
     counts: |_| Some("Codex CLI runs a hook once you have trusted it: /hooks in it shows and trusts them"),
-    back: |_, _| Vec::new(),
+    ..Facts::PLAIN
 };
 
 fn home(around: &Surroundings<'_>) -> AbsPath {

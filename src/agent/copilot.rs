@@ -1,6 +1,6 @@
 //! Copilot CLI: names of events by its release 1.0.102. It calls the hooks of Claude Code beside its own.
 
-use super::facts::{Answers, Check, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
+use super::facts::{Check, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
 use super::settings::jsonc::with;
 use crate::fs::path::AbsPath;
 
@@ -8,10 +8,6 @@ pub const FACTS: Facts = Facts {
     word: "copilot",
     name: "Copilot CLI",
     variables: &["COPILOT_CLI", "COPILOT_AGENT"],
-    session: None,
-    project: None,
-    called_by: &[],
-    env_file: None,
     // Under its own names, as sessionStart, the event does not say which one it is.
     events: &[
         Named::hooked("SessionStart", Moment::SessionStart),
@@ -25,26 +21,23 @@ pub const FACTS: Facts = Facts {
         Named::known("userPromptSubmitted", Moment::Prompt),
         Named::known("agentStop", Moment::TurnEnd),
     ],
-    reading: &["view", "report_intent", "read_bash", "stop_bash", "url_fetch", "update_todo", "task", "skill", "exit_plan_mode"],
-    writing: &["create", "edit", "str_replace_editor", "insert"],
+    reading: "view report_intent read_bash stop_bash url_fetch update_todo task skill exit_plan_mode",
+    writing: "create edit str_replace_editor insert",
     settings: Settings {
         home,
         project: ".github",
         files: &[("hooks/recant.json", Form::Flat)],
-        project_files: None,
         dialect: Dialect { timeout: ("timeoutSec", 1), strict: true, ..Dialect::USUAL },
+        ..Settings::PLAIN
     },
     state: State {
         directory: home,
         pass: &[],
         records: &["session-state/**", "history-session-state/**", "logs/**", "command-history-state.json"],
-        conversations: None,
-        mixed: &[],
+        ..State::PLAIN
     },
-    answers: Answers::Text,
     stops,
-    counts: |_| None,
-    back: |_, _| Vec::new(),
+    ..Facts::PLAIN
 };
 
 fn home(around: &Surroundings<'_>) -> AbsPath {

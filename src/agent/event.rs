@@ -172,11 +172,11 @@ const READING: [&str; 4] = ["cat", "search", "fetch", "subagent"];
 const WRITING: [&str; 2] = ["create_file", "str_replace"];
 
 fn is_reading(name: &str) -> bool {
-    READING.contains(&name) || Agent::ALL.iter().any(|agent| agent.reading.contains(&name))
+    READING.contains(&name) || Agent::ALL.iter().any(|agent| agent.reading.split(' ').any(|word| word == name))
 }
 
 fn is_writing(name: &str) -> bool {
-    WRITING.contains(&name) || Agent::ALL.iter().any(|agent| agent.writing.contains(&name))
+    WRITING.contains(&name) || Agent::ALL.iter().any(|agent| agent.writing.split(' ').any(|word| word == name))
 }
 
 /// The fields in which tools name a path.

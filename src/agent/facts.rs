@@ -32,9 +32,9 @@ pub struct Facts {
     pub env_file: Option<&'static str>,
     pub events: &'static [Named],
     /// Tools that change no file of a project, in lower case, by its own documentation.
-    pub reading: &'static [&'static str],
+    pub reading: &'static str,
     /// Tools that write to the paths that they name, in lower case.
-    pub writing: &'static [&'static str],
+    pub writing: &'static str,
     pub settings: Settings,
     pub state: State,
     pub answers: Answers,
@@ -44,6 +44,28 @@ pub struct Facts {
     pub counts: fn(Scope) -> Option<&'static str>,
     /// The lines that tell how its conversation goes back, by its session as a word of a shell and the beginning of the prompt.
     pub back: fn(session: &str, prompt: &str) -> Vec<String>,
+}
+
+impl Facts {
+    /// Nothing special: what the file of an agent begins with.
+    pub const PLAIN: Self = Self {
+        word: "",
+        name: "",
+        variables: &[],
+        session: None,
+        project: None,
+        called_by: &[],
+        env_file: None,
+        events: &[],
+        reading: "",
+        writing: "",
+        settings: Settings::PLAIN,
+        state: State::PLAIN,
+        answers: Answers::Text,
+        stops: |_| Vec::new(),
+        counts: |_| None,
+        back: |_, _| Vec::new(),
+    };
 }
 
 /// An event, and what it means.
@@ -106,6 +128,11 @@ pub struct Settings {
     /// Those of a project, where they are others.
     pub project_files: Option<&'static [(&'static str, Form)]>,
     pub dialect: Dialect,
+}
+
+impl Settings {
+    pub const PLAIN: Self =
+        Self { home: |around| around.home.clone(), project: "", files: &[], project_files: None, dialect: Dialect::USUAL };
 }
 
 /// The special ways in which an agent writes a hook.
@@ -178,6 +205,11 @@ pub struct State {
     pub conversations: Option<Conversations>,
     /// Names of files with records and settings side by side.
     pub mixed: &'static [&'static str],
+}
+
+impl State {
+    pub const PLAIN: Self =
+        Self { directory: |around| around.home.clone(), pass: &[], records: &[], conversations: None, mixed: &[] };
 }
 
 /// The places of an agent's conversations, if it keeps them by project.

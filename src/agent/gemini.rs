@@ -12,8 +12,6 @@ pub const FACTS: Facts = Facts {
     variables: &["GEMINI_CLI"],
     session: Some("GEMINI_SESSION_ID"),
     project: Some("GEMINI_PROJECT_DIR"),
-    called_by: &[],
-    env_file: None,
     events: &[
         Named::hooked("SessionStart", Moment::SessionStart),
         Named::hooked("BeforeAgent", Moment::Prompt),
@@ -22,28 +20,15 @@ pub const FACTS: Facts = Facts {
         Named::hooked("AfterAgent", Moment::TurnEnd),
         Named::hooked("SessionEnd", Moment::SessionEnd),
     ],
-    reading: &[
-        "read_file",
-        "read_many_files",
-        "readmanyfiles",
-        "list_directory",
-        "glob",
-        "search_file_content",
-        "grep_search",
-        "google_web_search",
-        "web_fetch",
-        "write_todos",
-        "ask_user",
-        "exit_plan_mode",
-        "invoke_agent",
-    ],
-    writing: &["write_file", "replace", "edit_file"],
+    reading: "read_file read_many_files readmanyfiles list_directory glob search_file_content grep_search google_web_search \
+        web_fetch write_todos ask_user exit_plan_mode invoke_agent",
+    writing: "write_file replace edit_file",
     settings: Settings {
         home,
         project: ".gemini",
         files: &[("settings.json", Form::Groups)],
-        project_files: None,
         dialect: Dialect { named: true, timeout: ("timeout", 1000), ..Dialect::USUAL },
+        ..Settings::PLAIN
     },
     state: State {
         directory: home,
@@ -61,13 +46,13 @@ pub const FACTS: Facts = Facts {
             "tmp/*/logs.json",
             "tmp/*/shell_history",
         ],
-        conversations: None,
         mixed: &["state.json"],
+        ..State::PLAIN
     },
     answers: Answers::AlwaysJson,
     stops,
     counts: |scope| (scope == Scope::Project).then_some("Gemini CLI warns of new hooks of a project, and then runs them"),
-    back: |_, _| Vec::new(),
+    ..Facts::PLAIN
 };
 
 fn home(around: &Surroundings<'_>) -> AbsPath {

@@ -5,21 +5,18 @@ use clap::builder::PossibleValue;
 use serde::{Deserialize, Deserializer};
 
 pub use super::facts::Agent;
-#[cfg(test)]
-use super::made_up;
-use super::{claude, codex, copilot, gemini, opencode, pi};
 
 impl Agent {
     /// All of them.
     pub const ALL: &'static [Self] = &[
-        Self(&claude::FACTS),
-        Self(&codex::FACTS),
-        Self(&gemini::FACTS),
-        Self(&copilot::FACTS),
-        Self(&opencode::FACTS),
-        Self(&pi::FACTS),
+        Self(&super::claude::FACTS),
+        Self(&super::codex::FACTS),
+        Self(&super::gemini::FACTS),
+        Self(&super::copilot::FACTS),
+        Self(&super::opencode::FACTS),
+        Self(&super::pi::FACTS),
         #[cfg(test)]
-        Self(&made_up::FACTS),
+        Self(&super::made_up::FACTS),
     ];
 
     /// The agent of this word.

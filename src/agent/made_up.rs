@@ -8,29 +8,26 @@ pub const FACTS: Facts = Facts {
     name: "Zed Nine",
     variables: &["ZED9"],
     session: Some("ZED9_SESSION"),
-    project: None,
-    called_by: &[],
-    env_file: None,
     events: &[
         Named::hooked("ThreadOpens", Moment::SessionStart),
         Named::hooked("Asked", Moment::Prompt),
         Named::hooked("Reaches", Moment::BeforeTool),
         Named::hooked("Rests", Moment::TurnEnd).within(3),
     ],
-    reading: &["peruse"],
-    writing: &["scribble"],
+    reading: "peruse",
+    writing: "scribble",
     settings: Settings {
         home,
         project: ".zed9",
         files: &[("config.json", Form::Groups)],
-        project_files: None,
         dialect: Dialect { named: true, ..Dialect::USUAL },
+        ..Settings::PLAIN
     },
-    state: State { directory: home, pass: &["key"], records: &["threads/**"], conversations: None, mixed: &[] },
+    state: State { directory: home, pass: &["key"], records: &["threads/**"], ..State::PLAIN },
     answers: Answers::Json,
     stops: |_| vec!["it is asleep".into()],
-    counts: |_| None,
     back: |session, _| vec![format!("the conversation: zed9 --thread {session}")],
+    ..Facts::PLAIN
 };
 
 fn home(around: &Surroundings<'_>) -> AbsPath {

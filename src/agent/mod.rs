@@ -13,9 +13,8 @@ pub mod event;
 pub mod facts;
 mod gemini;
 pub mod known;
+mod line;
 pub mod look;
-#[cfg(test)]
-mod made_up;
 pub mod only;
 mod opencode;
 mod pi;
@@ -32,3 +31,6 @@ pub mod turn;
 pub mod turns;
 pub mod uncovered;
 pub mod undo;
+
+#[cfg(test)]
+mod made_up;

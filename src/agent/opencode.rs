@@ -1,15 +1,11 @@
 //! opencode, which has a plugin in place of hooks.
 
-use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Settings, State, below};
+use super::facts::{Facts, Form, Moment, Named, Settings, State, below};
 
 pub const FACTS: Facts = Facts {
     word: "opencode",
     name: "opencode",
     variables: &["OPENCODE"],
-    session: None,
-    project: None,
-    called_by: &[],
-    env_file: None,
     events: &[
         Named::known("session_start", Moment::SessionStart),
         Named::known("turn_start", Moment::Prompt),
@@ -19,22 +15,8 @@ pub const FACTS: Facts = Facts {
         Named::known("turn_end", Moment::TurnEnd),
         Named::known("session_end", Moment::SessionEnd),
     ],
-    reading: &[
-        "read",
-        "grep",
-        "glob",
-        "list",
-        "webfetch",
-        "websearch",
-        "todowrite",
-        "todoread",
-        "todo",
-        "task",
-        "skill",
-        "question",
-        "lsp",
-    ],
-    writing: &["write", "edit", "multiedit", "patch", "apply_patch"],
+    reading: "read grep glob list webfetch websearch todowrite todoread todo task skill question lsp",
+    writing: "write edit multiedit patch apply_patch",
     settings: Settings {
         home: |around| {
             let config = || below(&around.named_or("XDG_CONFIG_HOME", ".config"), "opencode");
@@ -42,18 +24,13 @@ pub const FACTS: Facts = Facts {
         },
         project: ".opencode",
         files: &[("plugins/recant.js", Form::Program(include_str!("plugins/opencode.js")))],
-        project_files: None,
-        dialect: Dialect::USUAL,
+        ..Settings::PLAIN
     },
     state: State {
         directory: |around| below(&around.named_or("XDG_DATA_HOME", ".local/share"), "opencode"),
         pass: &["auth.json", "mcp-auth.json"],
         records: &["auth.json", "mcp-auth.json", "log/**"],
-        conversations: None,
-        mixed: &[],
+        ..State::PLAIN
     },
-    answers: Answers::Text,
-    stops: |_| Vec::new(),
-    counts: |_| None,
-    back: |_, _| Vec::new(),
+    ..Facts::PLAIN
 };

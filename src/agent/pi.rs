@@ -1,16 +1,12 @@
 //! pi, which has an extension in place of hooks.
 
-use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Scope, Settings, State, Surroundings};
+use super::facts::{Facts, Form, Moment, Named, Scope, Settings, State, Surroundings};
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "pi",
     name: "pi",
     variables: &["PI_CODING_AGENT"],
-    session: None,
-    project: None,
-    called_by: &[],
-    env_file: None,
     events: &[
         Named::known("session_start", Moment::SessionStart),
         Named::known("turn_start", Moment::Prompt),
@@ -19,26 +15,17 @@ pub const FACTS: Facts = Facts {
         Named::known("turn_end", Moment::TurnEnd),
         Named::known("session_end", Moment::SessionEnd),
     ],
-    reading: &["read", "grep", "find", "find_files", "ls"],
-    writing: &["write", "edit"],
+    reading: "read grep find find_files ls",
+    writing: "write edit",
     settings: Settings {
         home,
         project: ".pi",
         files: &[("extensions/recant.ts", Form::Program(include_str!("plugins/pi.ts")))],
-        project_files: None,
-        dialect: Dialect::USUAL,
+        ..Settings::PLAIN
     },
-    state: State {
-        directory: home,
-        pass: &["auth.json"],
-        records: &["auth.json", "sessions/**"],
-        conversations: None,
-        mixed: &[],
-    },
-    answers: Answers::Text,
-    stops: |_| Vec::new(),
+    state: State { directory: home, pass: &["auth.json"], records: &["auth.json", "sessions/**"], ..State::PLAIN },
     counts: |scope| (scope == Scope::Project).then_some("pi loads extensions of a project that you have trusted"),
-    back: |_, _| Vec::new(),
+    ..Facts::PLAIN
 };
 
 fn home(around: &Surroundings<'_>) -> AbsPath {

@@ -61,6 +61,13 @@ impl<'a> Chosen<'a> {
         self.back.iter().flat_map(|turn| turn.own_changes()).any(|change| change.path.is_under(path))
     }
 
+    /// The number of files that go back and that no tool of these turns named.
+    fn by_commands(&self, compared: &Compared) -> u64 {
+        let is_by_command = |path: &AbsPath| self.back.iter().any(|turn| turn.is_by_command(path));
+        let files = compared.differences.iter().filter(|d| !d.now.as_ref().or(d.then.as_ref()).is_some_and(State::is_dir));
+        files.filter(|d| is_by_command(&d.path)).count() as u64
+    }
+
     /// The first turn whose snapshot was whole when it began to write.
     pub fn base(&self) -> Option<&'a Turn> {
         self.back.iter().copied().find(|turn| turn.covered)
@@ -112,74 +119,123 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
         })?;
     }
     let now = Look::at(&series.directory, store, &Source::of(series, n)?, None)?;
-    let mut fates = fates(&chosen.back, Some(&now));
+    let fates = narrowed(&mut compared, chosen, asked, &now);
+    let mut sorting = Sorting::new(&told, asked, n);
+    sorting.differences(&mut compared, series)?;
+    sorting.unchanged(&compared);
+    sorting.later(&mut compared, |snapshot| compare::with_tree(store, series, snapshot, terms))?;
+    let same = sorting.leave(&mut compared);
+    compared.settle(&series.directory);
+    let built = build_anew(&mut compared, &now, &series.directory);
+    let by_commands = chosen.by_commands(&compared);
+    Ok(Some(Undo { compared, n, same, fates, built, by_commands }))
+}
+
+/// Reduces the differences to those that are asked for, and returns the deeds on what is not covered.
+fn narrowed(compared: &mut Compared, chosen: &Chosen<'_>, asked: Asked<'_>, now: &Look) -> Vec<Fate> {
+    let mut fates = fates(&chosen.back, Some(now));
     fates.retain(|fate| asked.has(&fate.path));
     if !asked.paths.is_empty() {
         compared.only(asked.paths);
     }
-    let mut later: BTreeMap<u64, BTreeSet<AbsPath>> = BTreeMap::new();
     if !asked.force {
-        spare_copies(&mut compared, &mut fates);
+        spare_copies(compared, &mut fates);
     }
     let is_their_move =
         |path: &AbsPath| fates.iter().any(|fate| path.is_under(&fate.path) || fate.became == Became::Moved(path.clone()));
     compared.left.retain(|(path, _)| chosen.have_changed(path) && !is_their_move(path));
-    let (mut stay, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut taking_out = match (&chosen.back[..], chosen.reach) {
-        ([turn], Reach::Only) => TakingOut::of(series, turn)?,
-        _ => None,
-    };
-    for difference in std::mem::take(&mut compared.differences) {
-        seen.insert(difference.path.clone());
-        match told.verdict(&difference.path, Some(&difference), asked.force) {
-            Verdict::Back { snapshot, was } if mark(difference.then.as_ref()) != was => {
-                later.entry(snapshot).or_default().insert(difference.path);
+    fates
+}
+
+/// Differences from the first snapshot, while it is decided which go back.
+struct Sorting<'a> {
+    told: &'a Told<'a>,
+    asked: Asked<'a>,
+    /// The first snapshot.
+    n: u64,
+    seen: BTreeSet<AbsPath>,
+    /// The paths that go back to later snapshots, by these.
+    later: BTreeMap<u64, BTreeSet<AbsPath>>,
+    stay: Vec<(Difference, String)>,
+    /// The paths that are as before already.
+    same: Vec<AbsPath>,
+}
+
+impl<'a> Sorting<'a> {
+    fn new(told: &'a Told<'a>, asked: Asked<'a>, n: u64) -> Self {
+        Self { told, asked, n, seen: BTreeSet::new(), later: BTreeMap::new(), stay: Vec::new(), same: Vec::new() }
+    }
+
+    /// Decides about each difference: those that go back to the first snapshot stay in `compared`.
+    fn differences(&mut self, compared: &mut Compared, series: &Series) -> Result<(), Error> {
+        let chosen = self.told.chosen;
+        let mut taking_out = match (&chosen.back[..], chosen.reach) {
+            ([turn], Reach::Only) => TakingOut::of(series, turn)?,
+            _ => None,
+        };
+        for difference in std::mem::take(&mut compared.differences) {
+            self.seen.insert(difference.path.clone());
+            match self.told.verdict(&difference.path, Some(&difference), self.asked.force) {
+                Verdict::Back { snapshot, was } if mark(difference.then.as_ref()) != was => {
+                    self.later.entry(snapshot).or_default().insert(difference.path);
+                }
+                Verdict::Back { .. } => compared.differences.push(difference),
+                Verdict::Changed(why) => match taking_out.as_mut().map(|out| out.from(&difference)).transpose()? {
+                    Some(Ok(merged)) => compared.differences.extend(merged),
+                    Some(Err(not)) => self.stay.push((difference, format!("{why}: {not}"))),
+                    None => self.stay.push((difference, why)),
+                },
+                Verdict::Stays(why) => self.stay.push((difference, why)),
+                Verdict::IsBack => {}
             }
-            Verdict::Back { .. } => compared.differences.push(difference),
-            Verdict::Changed(why) => match taking_out.as_mut().map(|out| out.from(&difference)).transpose()? {
-                Some(Ok(merged)) => compared.differences.extend(merged),
-                Some(Err(not)) => stay.push((difference, format!("{why}: {not}"))),
-                None => stay.push((difference, why)),
-            },
-            Verdict::Stays(why) => stay.push((difference, why)),
-            Verdict::IsBack => {}
+        }
+        Ok(())
+    }
+
+    /// Decides about the paths that the turns wrote and that do not differ: they may have been something else before a later turn.
+    fn unchanged(&mut self, compared: &Compared) {
+        let kept: HashSet<&AbsPath> = compared.kept.iter().map(|(path, _)| path).collect();
+        let stays =
+            |path: &AbsPath| std::iter::successors(Some(path.clone()), AbsPath::parent).any(|above| kept.contains(&above));
+        for path in self.told.paths().filter(|path| !self.seen.contains(*path) && self.asked.has(path) && !stays(path)) {
+            match self.told.verdict(path, None, self.asked.force) {
+                Verdict::Back { snapshot, .. } if snapshot != self.n => {
+                    self.later.entry(snapshot).or_default().insert(path.clone());
+                }
+                Verdict::Back { .. } => self.same.push(path.clone()),
+                Verdict::Stays(_) | Verdict::Changed(_) | Verdict::IsBack => {}
+            }
         }
     }
-    // What is as in the first snapshot now may have been something else before a later turn.
-    let mut same = Vec::new();
-    let kept: HashSet<&AbsPath> = compared.kept.iter().map(|(path, _)| path).collect();
-    let stays = |path: &AbsPath| std::iter::successors(Some(path.clone()), AbsPath::parent).any(|above| kept.contains(&above));
-    for path in told.paths().filter(|path| !seen.contains(*path) && asked.has(path) && !stays(path)) {
-        match told.verdict(path, None, asked.force) {
-            Verdict::Back { snapshot, .. } if snapshot != n => drop(later.entry(snapshot).or_default().insert(path.clone())),
-            Verdict::Back { .. } => same.push(path.clone()),
-            Verdict::Stays(_) | Verdict::Changed(_) | Verdict::IsBack => {}
+
+    /// Adds the differences from later snapshots.
+    fn later(&mut self, compared: &mut Compared, with: impl Fn(u64) -> Result<Compared, Error>) -> Result<(), Error> {
+        for (snapshot, paths) in std::mem::take(&mut self.later) {
+            let mut more = with(snapshot)?;
+            more.differences.retain(|difference| paths.contains(&difference.path));
+            more.name_groups_by_their_own();
+            compared.differences.append(&mut more.differences);
         }
+        compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(())
     }
-    for (snapshot, paths) in later {
-        let mut more = compare::with_tree(store, series, snapshot, terms)?;
-        more.differences.retain(|difference| paths.contains(&difference.path));
-        more.name_groups_by_their_own();
-        compared.differences.append(&mut more.differences);
+
+    /// Leaves what stays, and names what of it is of interest. Returns what is as before already.
+    fn leave(self, compared: &mut Compared) -> Vec<AbsPath> {
+        let Self { told, asked, stay, same, .. } = self;
+        // What differs and none of these turns has changed is of no interest, unless somebody named it.
+        let since: BTreeMap<AbsPath, String> = stay
+            .iter()
+            .filter(|(d, _)| asked.paths.is_empty() && !told.by_path.contains_key(&d.path))
+            .map(|(d, why)| (d.path.clone(), why.clone()))
+            .collect();
+        compared.leave(stay, |path| same.binary_search(path).is_ok());
+        compared.left.retain(|(path, why)| since.get(path) != Some(why));
+        for turn in &told.chosen.back {
+            compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
+        }
+        same
     }
-    compared.differences.sort_by(|a, b| a.path.cmp(&b.path));
-    // What differs and none of these turns has changed is of no interest, unless somebody named it.
-    let since: BTreeMap<AbsPath, String> = stay
-        .iter()
-        .filter(|(d, _)| asked.paths.is_empty() && !told.by_path.contains_key(&d.path))
-        .map(|(d, why)| (d.path.clone(), why.clone()))
-        .collect();
-    compared.leave(stay, |path| same.binary_search(path).is_ok());
-    compared.left.retain(|(path, why)| since.get(path) != Some(why));
-    for turn in &chosen.back {
-        compared.left.extend(turn.left.iter().filter(|(path, _)| asked.has(path)).cloned());
-    }
-    compared.settle(&series.directory);
-    let built = build_anew(&mut compared, &now, &series.directory);
-    let is_by_command = |path: &AbsPath| chosen.back.iter().any(|turn| turn.is_by_command(path));
-    let files = compared.differences.iter().filter(|d| !d.now.as_ref().or(d.then.as_ref()).is_some_and(State::is_dir));
-    let by_commands = files.filter(|d| is_by_command(&d.path)).count() as u64;
-    Ok(Some(Undo { compared, n, same, fates, built, by_commands }))
 }
 
 /// Leaves what seems to be a copy of a thing that is gone and was not covered, as cp -a and a rename from another file system make them: it

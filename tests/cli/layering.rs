@@ -299,9 +299,9 @@ fn what_changes_files_stands_in_fs_alone() {
 const PRINT: [&str; 0] = [];
 
 /// The verbs through which all passes.
-const VERBS: [&str; 17] = [
-    "cat", "commit", "diff", "discard", "fork", "list", "log", "moving", "redo", "rewind", "rollback", "run", "show", "stage",
-    "status", "steps", "undo",
+const VERBS: [&str; 18] = [
+    "agent", "cat", "commit", "diff", "discard", "fork", "list", "log", "moving", "redo", "rewind", "rollback", "run", "show",
+    "stage", "status", "steps", "undo",
 ];
 
 #[test]
@@ -364,4 +364,49 @@ fn each_sync_names_the_rule_that_it_serves() {
 fn names_a_rule(line: &str) -> bool {
     let comment = line.split_once("//").map_or("", |(_, comment)| comment);
     comment.match_indices('D').any(|(at, _)| comment[at + 1..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Files beside an agent's own that name one, and why.
+const NAME_AGENTS: [(&str, &str); 7] = [
+    ("src/agent/known.rs", "the table"),
+    ("src/agent/mod.rs", "its file"),
+    ("src/config/keys.rs", "a leaf, which knows no room: settings of an agent that nobody knows are an error"),
+    ("src/face/args/agent.rs", "examples of commands"),
+    ("src/face/args/look.rs", "examples of commands"),
+    ("src/face/args/verbs.rs", "examples of commands"),
+    ("src/tree/danger.rs", "files that programs of many sorts obey; it lies below the agents"),
+];
+
+#[test]
+fn an_agent_is_named_in_its_own_file_alone() {
+    let sources = sources();
+    let word = |source: &Source| {
+        let (_, facts) = source.text.split_once("pub const FACTS: Facts = Facts {")?;
+        Some((source.file.clone(), facts.split('"').nth(1)?.to_owned()))
+    };
+    let agents: Vec<(String, String)> = sources.iter().filter_map(word).collect();
+    assert!(agents.len() > 5, "{agents:?}");
+    let mut broken = Vec::new();
+    let is_excused =
+        |file: &str| NAME_AGENTS.iter().any(|(excused, _)| *excused == file) || agents.iter().any(|(own, _)| own == file);
+    let is_test = |file: &str| file.ends_with("/tests.rs");
+    for source in sources.iter().filter(|source| !is_excused(&source.file) && !is_test(&source.file)) {
+        for (n, line) in source.text.lines().enumerate() {
+            let names = |(_, word): &&(String, String)| line.to_ascii_lowercase().contains(&naming(word));
+            broken.extend(agents.iter().find(names).map(|(_, word)| format!("{}:{}: names {word}", source.file, n + 1)));
+        }
+    }
+    assert!(broken.is_empty(), "an agent has one file, src/agent/NAME.rs:\n{}", broken.join("\n"));
+    let unused = NAME_AGENTS.iter().filter(|(file, _)| {
+        let text = sources.iter().find(|source| source.file == *file).map(|source| source.text.to_ascii_lowercase());
+        !text.is_some_and(|text| {
+            agents.iter().any(|(_, word)| text.contains(&naming(word)) || text.contains(&format!("{word}::")))
+        })
+    });
+    assert_eq!(unused.map(|(file, _)| file).collect::<Vec<_>>(), [] as [&&str; 0]);
+}
+
+/// The text by which an agent is named: a short word only between quotes.
+fn naming(word: &str) -> String {
+    if word.len() > 3 { word.to_owned() } else { format!("\"{word}\"") }
 }

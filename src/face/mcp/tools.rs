@@ -54,7 +54,7 @@ const OF_SNAPSHOTS: Field = field("dir", Kind::Path, "The directory or file that
 const DECIDED: Field = needed("session", Kind::Word, "Id, name or 'last'");
 
 /// The keys that are added to the document of a run.
-const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr": "…", "stderr_bytes": 0, "cut": false}, "notes": ["…"], "more?": {"notes?": 30}, "timed_out": false, "session_name": "claude-code-4f2a"}"#;
+const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr": "…", "stderr_bytes": 0, "cut": false}, "notes": ["…"], "more?": {"notes?": 30}, "timed_out": false, "session_name": "mcp-4f2a"}"#;
 /// The part of a patch that is added to a page of a difference.
 const PATCH: &str = r#"{"patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}"#;
 /// A further part of a patch, by itself.
@@ -177,7 +177,7 @@ pub const TOOLS: [Tool; 14] = [
         title: "The turns of agents",
         about: "The turns of agents in this project, as their hooks told them, the newest first: prompt, how many files were written.",
         effect: Effect::Looks,
-        fields: &[field("agent", Kind::Text, "Turns of this agent alone: claude, codex, gemini, ..."), CURSOR],
+        fields: &[field("agent", Kind::Text, "Turns of the agent of this word alone"), CURSOR],
         results: &[("agent turns --brief", "{}")],
     },
     Tool {

@@ -10,3 +10,6 @@ pub mod take;
 pub mod turns;
 pub mod uncovered;
 pub mod undo;
+
+#[cfg(test)]
+mod tests;
