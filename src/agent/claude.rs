@@ -1,9 +1,8 @@
 //! Claude Code: names of events by its release 2.1.332.
 
-use super::facts::{
-    Answers, Check, Conversations, Dialect, Facts, Form, Moment, Named, Scope, Settings, State, Surroundings, below,
-};
+use super::facts::{Answers, Check, Conversations, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::with;
+use super::surroundings::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

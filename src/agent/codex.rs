@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::facts::{Agent, Answers, Check, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
+use super::facts::{Agent, Answers, Check, Facts, Form, Moment, Named, Settings, State};
 use super::programs::{LIMIT, Piped, within};
 use super::settings::command::Command;
 use super::settings::files::read;
+use super::surroundings::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

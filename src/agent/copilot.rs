@@ -1,7 +1,8 @@
 //! Copilot CLI: names of events by its release 1.0.102. It calls the hooks of Claude Code beside its own.
 
-use super::facts::{Check, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings, below};
+use super::facts::{Check, Dialect, Facts, Form, Moment, Named, Settings, State};
 use super::settings::jsonc::with;
+use super::surroundings::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

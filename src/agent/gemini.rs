@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::facts::{Answers, Check, Dialect, Facts, Form, Moment, Named, Scope, Settings, State, Surroundings, below};
+use super::facts::{Answers, Check, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::value_of;
+use super::surroundings::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

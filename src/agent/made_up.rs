@@ -1,6 +1,7 @@
 //! An agent that does not exist: what the tests do with it, recant does with any agent that has a file and a line in the table.
 
-use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Settings, State, Surroundings};
+use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Settings, State};
+use super::surroundings::Surroundings;
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

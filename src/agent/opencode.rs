@@ -1,6 +1,7 @@
 //! opencode, which has a plugin in place of hooks.
 
-use super::facts::{Facts, Form, Moment, Named, Settings, State, below};
+use super::facts::{Facts, Form, Moment, Named, Settings, State};
+use super::surroundings::below;
 
 pub const FACTS: Facts = Facts {
     word: "opencode",

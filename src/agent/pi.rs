@@ -1,6 +1,7 @@
 //! pi, which has an extension in place of hooks.
 
-use super::facts::{Facts, Form, Moment, Named, Scope, Settings, State, Surroundings};
+use super::facts::{Facts, Form, Moment, Named, Scope, Settings, State};
+use super::surroundings::Surroundings;
 use crate::fs::path::AbsPath;
 
 pub const FACTS: Facts = Facts {

@@ -1,9 +1,10 @@
 //! The files of agents' settings as they are now.
 
-use super::facts::{Agent, Form, Scope, Surroundings, below};
+use super::facts::{Agent, Form, Scope};
 use super::settings;
 use super::settings::edit::{Found, Wrong};
 use super::settings::files::{read, real};
+use super::surroundings::{Surroundings, below};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::directory::directory;
 use super::settings::edit::cut;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::opened::read_small;
 use crate::session::store::Store;
@@ -49,7 +49,7 @@ impl Receipt {
 
     /// Replaces what is known of the file. Not durable.
     pub fn write(&self, fs: &Fs, store: &Store) -> Result<(), Error> {
-        let dir = made(fs, store, DIRECTORY)?;
+        let dir = directory(fs, store, DIRECTORY)?;
         Ok(fs.replace_later(dir.at(&name(&self.path)), &json::text(self))?)
     }
 }
@@ -60,19 +60,4 @@ const LIMIT: u64 = 1 << 20;
 
 fn name(path: &AbsPath) -> Vec<u8> {
     format!("{:.32}.json", Hash::of(path.as_bytes()).to_string()).into_bytes()
-}
-
-/// A directory of the store, made if it is missing.
-pub fn made(fs: &Fs, store: &Store, directory: &[u8]) -> Result<Dir, Error> {
-    if let Ok(dir) = store.dir.open_below(directory) {
-        return Ok(dir);
-    }
-    let mut dir = store.dir.again()?;
-    for part in directory.split(|byte| *byte == b'/') {
-        match fs.mkdir(dir.at(part), 0o700) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
-            _ => dir = dir.open_below(part)?,
-        }
-    }
-    Ok(dir)
 }

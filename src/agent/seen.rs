@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::directory::directory;
 use super::known::Agent;
-use super::receipt::made;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Time;
@@ -35,7 +35,7 @@ const LIMIT: u64 = 64 << 10;
 impl Seen {
     /// Replaces the note about `agent`'s last event. Hooks may write at the same time: one of their notes stays, whole. Not durable.
     pub fn write(&self, fs: &Fs, store: &Store, agent: Agent) -> Result<(), Error> {
-        let dir = made(fs, store, DIRECTORY)?;
+        let dir = directory(fs, store, DIRECTORY)?;
         Ok(fs.replace_at_once(dir.at(&name(agent)), &json::text(self))?)
     }
 

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::facts::{Surroundings, below};
 use super::known::Agent;
+use super::surroundings::{Surroundings, below};
 use crate::fs::path::AbsPath;
 
 /// The files of an agent that `agent run` does not leave to a person.

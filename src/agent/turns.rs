@@ -16,7 +16,6 @@ use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::error::busy;
-use crate::session::opened::mkdir_if_missing;
 use crate::session::store::Store;
 use crate::snapshot::series;
 use crate::tree::json;
@@ -27,6 +26,11 @@ pub struct Turns {
 
 /// The most bytes that are read of a turn's file.
 const MOST: u64 = 64 << 20;
+
+/// The path of the turns of a directory in the store.
+fn path(directory: &AbsPath) -> Vec<u8> {
+    [b"agents/turns/", series::key(directory).as_bytes()].concat()
+}
 
 fn name(n: u64) -> Vec<u8> {
     format!("{n}.jsonl").into_bytes()
@@ -59,8 +63,7 @@ impl Turns {
     /// # Errors
     /// The store cannot be read.
     pub fn open(store: &Store, directory: &AbsPath) -> Result<Option<Self>, Error> {
-        let path = [b"agents/turns/", series::key(directory).as_bytes()].concat();
-        match store.dir.open_below(&path) {
+        match store.dir.open_below(&path(directory)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             dir => Ok(Some(Self { dir: dir? })),
         }
@@ -71,13 +74,7 @@ impl Turns {
     /// # Errors
     /// The place cannot be made.
     pub fn create(fs: &Fs, store: &Store, directory: &AbsPath) -> Result<Self, Error> {
-        let mut dir = store.dir.open_below(b"")?;
-        for name in ["agents", "turns", &series::key(directory)].map(str::as_bytes) {
-            mkdir_if_missing(fs, dir.at(name))?;
-            let below = dir.at(name).open_dir()?;
-            dir = below;
-        }
-        Ok(Self { dir })
+        Ok(Self { dir: super::directory::directory(fs, store, &path(directory))? })
     }
 
     /// The numbers of all turns, the oldest first.

@@ -1,8 +1,8 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
 use super::{
-    agent_run, agents, bare, checkpoint, config, doctor, far, prune_all, recover, review, snapshot, snapshot_diff,
-    snapshot_restore, snapshot_verify,
+    agent_diff, bare, checkpoint, config, doctor, far, prune_all, recover, review, snapshot, snapshot_diff, snapshot_restore,
+    snapshot_verify,
 };
 use crate::error::Error;
 use crate::face::args::table::effect;
@@ -14,6 +14,7 @@ use crate::face::program::complete;
 use crate::face::text::agent::guide::guide;
 use crate::face::text::agent::hook::hook;
 use crate::face::text::agent::install::install;
+use crate::face::text::agent::run::run as run_agent;
 use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
@@ -73,9 +74,9 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         },
         Verb::Agent { verb } => match verb {
             AgentVerb::Turns(args) => turns(call, &args),
-            AgentVerb::Diff(args) => agents::diff(call, args),
+            AgentVerb::Diff(args) => agent_diff::diff(call, args),
             AgentVerb::Undo(args) => undo_turns(call, &args),
-            AgentVerb::Run(args) => agent_run::run(call, &args),
+            AgentVerb::Run(args) => run_agent(call, &args),
             AgentVerb::Install(args) => install(call, &args, Deed::Install),
             AgentVerb::Uninstall(args) => install(call, &args, Deed::Uninstall),
             AgentVerb::Status(args) => agent_status(call, &args),

@@ -3,9 +3,7 @@
 //! Prints by [`Out`](crate::face::out::Out); the screen alone draws by itself. An error ends as an [`Error`](crate::error::Error) with its
 //! [`Kind`](crate::error::Kind), and [`exit`] alone knows exit statuses.
 
-mod agent_guard;
-mod agent_run;
-mod agents;
+mod agent_diff;
 mod bare;
 mod checkpoint;
 mod config;

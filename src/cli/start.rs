@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::agent_guard;
 use super::dispatch::{self, not_begun};
 use super::far as served;
 use super::misuse;
@@ -20,6 +19,7 @@ use crate::face::call::Call;
 use crate::face::door::inside;
 use crate::face::ended::Ended;
 use crate::face::far;
+use crate::face::guard;
 use crate::face::near::Near;
 use crate::face::out::{Form, Out};
 use crate::face::place::{self, Place};
@@ -109,7 +109,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
             Effect::None,
         );
     }
-    if let Err(problem) = agent_guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
+    if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, Err(not_begun(cli.verb(), problem)), Effect::None);
     }
     let effect = effect(cli.verb());

@@ -14,6 +14,7 @@ pub mod ended;
 pub mod errors;
 pub mod far;
 pub mod figures;
+pub mod guard;
 pub mod json;
 pub mod mcp;
 pub mod near;

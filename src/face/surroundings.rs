@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::place::{absolute, cwd};
-use crate::agent::facts::{Surroundings, in_path};
 use crate::agent::known::Agent;
+use crate::agent::surroundings::{Surroundings, in_path};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::tree::project::project_of;

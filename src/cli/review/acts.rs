@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use super::snapshot;
 use super::words::lines_of;
 use crate::agent::undo::Reach;
-use crate::cli::agent_guard;
 use crate::compare::entries::Taken;
 use crate::compare::picked::{Pick, Picked, seen};
 use crate::compare::sources::Sources;
@@ -13,6 +12,7 @@ use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
+use crate::face::guard;
 use crate::face::screen::facts::{Act, Ended};
 use crate::face::text::acts;
 use crate::face::text::agent::undo::say as say_turns;
@@ -385,7 +385,7 @@ impl<'c> Acts<'c> {
     /// Carries out a call by words with all that it prints kept.
     fn call_by(&self, words: &[OsString]) -> Result<Made, Error> {
         let verb = parsed(words).map_err(Error::refused)?;
-        agent_guard::refuse(self.call, &verb, words, false)?;
+        guard::refuse(self.call, &verb, words, false)?;
         let call = self.call.for_screen();
         (self.carry_out)(&call, verb)?;
         call.out.finish()?;

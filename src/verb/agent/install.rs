@@ -7,13 +7,14 @@ use serde::{Serialize, Serializer};
 
 use super::fault::Place;
 use super::status::closed_places;
-use crate::agent::facts::{Form, Scope, Surroundings};
+use crate::agent::facts::{Form, Scope};
 use crate::agent::known::Agent;
 use crate::agent::places::{File, chosen, files, unparsed};
 use crate::agent::receipt::Receipt;
 use crate::agent::settings;
 use crate::agent::settings::command::Command;
 use crate::agent::settings::edit::Edit;
+use crate::agent::surroundings::Surroundings;
 use crate::engine::Effect;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};

@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use super::fault::{Fault, Place, Sort};
 use super::take::{home, rules};
-use crate::agent::facts::{Check, Scope, Surroundings, is_program};
+use crate::agent::facts::{Check, Scope};
 use crate::agent::known::Agent;
 use crate::agent::places::{File, files};
 use crate::agent::seen::Seen;
 use crate::agent::settings::command::Command;
+use crate::agent::surroundings::{Surroundings, is_program};
 use crate::agent::{programs, settings};
 use crate::error::Error;
 use crate::fs::path::AbsPath;

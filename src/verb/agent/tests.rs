@@ -7,8 +7,9 @@ use super::hook::{Told, hook};
 use super::install::{Asked, Deed, edit};
 use super::status::status;
 use super::take::{Taking, take};
-use crate::agent::facts::{Scope, Surroundings};
+use crate::agent::facts::Scope;
 use crate::agent::known::Agent;
+use crate::agent::surroundings::Surroundings;
 use crate::agent::turns::Turns;
 use crate::compare::sources::Sources;
 use crate::config::Config;
@@ -65,12 +66,13 @@ impl Caller for Mute {
 fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_taken_out() {
     let [home, project, store] = [(), (), ()].map(|()| tempfile::tempdir().unwrap());
     let path = |dir: &tempfile::TempDir| AbsPath::parse(dir.path().canonicalize().unwrap().to_str().unwrap()).unwrap();
-    let desk = Desk::new(Config::defaults(None, None), Rc::new(Mute(path(&store))), (true, false, false));
+    // Each call has a desk of its own.
+    let desk = || Desk::new(Config::defaults(None, None), Rc::new(Mute(path(&store))), (true, false, false));
     let around = Surroundings { home: path(&home), project: path(&project), variable: &|_| None };
     let agent = Agent::of("zed9").unwrap();
     let edited = |deed| {
         let asked = Asked { deed, agent, scope: Scope::Project, dry_run: false, around: &around, show: &|_| Ok(()) };
-        edit(&desk, &asked).unwrap()
+        edit(&desk(), &asked).unwrap()
     };
 
     assert_eq!(edited(Deed::Install).files[0].edit.word(), "created");
@@ -79,19 +81,20 @@ fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_ta
     assert!(text.contains(r#""Reaches": ["#) && text.contains("recant hook zed9") && text.contains(r#""timeout": 3"#), "{text}");
 
     let start = |when, directory: &AbsPath, n| {
-        take(&desk, when, directory, n)?;
+        take(&desk(), when, directory, n)?;
         Ok(Taking(Command::new("true").stdout(Stdio::piped()).spawn().unwrap()))
     };
     for event in [r#""event":"Asked","prompt":"do it""#, r#""event":"Reaches","tool":"scribble","args":{"path":"a"}"#] {
         let text = format!(r#"{{"session":"s","cwd":"{}",{event}}}"#, path(&project));
         let told = Told { agent, text: text.as_bytes(), began: crate::fs::now(), variable: &|_| None, start: &start };
-        assert!(hook(&desk, &told).unwrap().is_none(), "{event}");
+        assert!(hook(&desk(), &told).unwrap().is_none(), "{event}");
     }
-    let turns = Turns::open(desk.store().unwrap().unwrap(), &path(&project)).unwrap().unwrap();
+    let reading = desk();
+    let turns = Turns::open(reading.store().unwrap().unwrap(), &path(&project)).unwrap().unwrap();
     let turn = turns.turn(1).unwrap().unwrap();
     assert_eq!((&*turn.head.prompt, turn.covered, turn.calls[0].paths.len()), ("do it", true, 1));
 
-    let status = status(&desk, &around, None).unwrap();
+    let status = status(&reading, &around, None).unwrap();
     let judged = &status.agents[..];
     assert_eq!(judged.iter().map(|judged| judged.known.name).collect::<Vec<_>>(), ["Zed Nine"]);
     assert_eq!(judged[0].known.last.as_ref().map(|seen| &*seen.event), Some("Reaches"));

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use crate::agent::turn::{Head, Turn, When};
+use crate::capture::place::plan::working_directory;
 use crate::error::{Error, Kind, command, reason, shell_word};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
@@ -94,8 +95,9 @@ pub fn not_of_turns(path: &AbsPath, n: Option<u64>) -> Error {
     problem.with_remedy(command("agent undo --dry-run -v") + " lists what would go back")
 }
 
-/// The error for a second number, which is no path, and that number.
+/// The error for a second number, which is no path of the working directory, and that number.
 fn second_number(verb: &str, path: &AbsPath) -> Option<(Error, u64)> {
+    working_directory().ok().filter(|here| path.parent().as_ref() == Some(here))?;
     let n: u64 = std::str::from_utf8(path.name()).ok()?.parse().ok()?;
     Some((Error::new(Kind::Usage, format!("agent {verb} takes one number, and {n} is no path here")), n))
 }

@@ -3,6 +3,7 @@
 pub mod guide;
 pub mod hook;
 pub mod install;
+pub mod run;
 pub mod status;
 pub mod turns;
 pub mod uncovered;

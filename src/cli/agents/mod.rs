@@ -1,5 +1,0 @@
-//! `agent diff`.
-
-mod diff;
-
-pub use diff::diff;
