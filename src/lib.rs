@@ -153,7 +153,7 @@ pub mod internals {
     pub use crate::capture::place::layout::{Pass, Request, Route};
     pub use crate::capture::place::plan::Plan;
     pub use crate::capture::place::plan::working_directory;
-    pub use crate::capture::run::command::{Command, Exit, Linger, Network};
+    pub use crate::capture::run::command::{Command, Linger, Network};
     pub use crate::capture::run::confine::Confinement;
     pub use crate::capture::run::ground::Ground;
     pub use crate::capture::run::inside::inside;
@@ -180,7 +180,7 @@ pub mod internals {
     pub use crate::session::id::Id;
     pub use crate::session::net::Net;
     pub use crate::session::opened::Session;
-    pub use crate::session::run::{Arg, Place};
+    pub use crate::session::run::{Arg, Ending, Place};
     pub use crate::session::store::Store;
     pub use crate::tree::hash::Hash;
     pub use crate::tree::state::What;

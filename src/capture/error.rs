@@ -3,11 +3,11 @@
 use std::fmt::Display;
 use std::io;
 
-use super::run::command::Exit;
 use super::space::cause::Cause;
 use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
+use crate::session::run::Ending;
 
 const NOT_STARTED: &str = "the command was not started; nothing was changed";
 
@@ -117,12 +117,12 @@ pub fn nul() -> Error {
     Error::new(Kind::NotExecutable, "an argument holds a NUL byte").with_state(NOT_STARTED)
 }
 
-/// The command ran; its changes lie in the session and could not be read. `exit` is how it ended, if known; with `lost` the changes lay in
+/// The command ran; its changes lie in the session and could not be read. `ending` is how it ended, if known; with `lost` the changes lay in
 /// memory.
-pub fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why: &Error) -> Error {
-    let state = match exit {
+pub fn uncollected(id: impl Display, ending: Option<Ending>, lost: bool, why: &Error) -> Error {
+    let state = match ending {
         _ if lost => "what the command changed lay in memory and is lost; the tree is as it was".into(),
-        Some(Exit::Code(code)) => {
+        Some(Ending::Exited(code)) => {
             format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was")
         }
         _ => "what the command changed is kept in the session, the tree is as it was".into(),

@@ -90,7 +90,9 @@ pub struct Coverage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
+    /// With this status.
     Exited(i32),
+    /// By this signal.
     Signaled(i32),
 }
 

@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use recant::internals::{
-    AbsPath, Command, Confinement, Dir, Error, Event, Exit, Facts, Fs, Ground, Kind, Linger, Net, Network, Numbers, Plan,
+    AbsPath, Command, Confinement, Dir, Ending, Error, Event, Facts, Fs, Ground, Kind, Linger, Net, Network, Numbers, Plan,
     Request, Route, Sealed, finish, run, run_on, working_directory,
 };
 
 fn main() -> ExitCode {
     match attempt() {
-        Ok(Exit::Code(code)) => ExitCode::from(code),
-        Ok(Exit::Signal(signal)) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(127)),
+        Ok(ending) => ExitCode::from(ending.status()),
         Err(error) => {
             eprintln!("capture: {error}");
             for line in [error.state().map(str::to_owned), error.remedy()].into_iter().flatten() {
@@ -31,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn attempt() -> Result<Exit, Error> {
+fn attempt() -> Result<Ending, Error> {
     let mut words = std::env::args_os().skip(1);
     let store = words.next().expect("the store");
     let store = AbsPath::parse(std::fs::canonicalize(store).expect("a store").as_os_str().as_encoded_bytes()).expect("a path");

@@ -1,8 +1,6 @@
-//! A command: what is to be run, and how it ended.
+//! A command: what is to be run, and on which terms.
 
 use std::ffi::OsString;
-
-use crate::session::run::Ending;
 
 /// A command to run.
 #[derive(Debug, Clone)]
@@ -56,22 +54,4 @@ pub enum Linger {
     WaitWith(i32),
     /// They are killed.
     Kill,
-}
-
-/// The way a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// With this status.
-    Code(u8),
-    /// By this signal.
-    Signal(i32),
-}
-
-impl From<Exit> for Ending {
-    fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Code(code) => Self::Exited(code.into()),
-            Exit::Signal(signal) => Self::Signaled(signal),
-        }
-    }
 }

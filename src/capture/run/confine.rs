@@ -102,6 +102,11 @@ impl Confinement {
         self.writable.iter().find(|place| path.is_under(place) || place.is_under(path))
     }
 
+    /// The paths outside of /dev that may be written to.
+    pub fn writable(&self) -> impl Iterator<Item = &AbsPath> {
+        self.writable.iter().filter(|path| !path.as_path().starts_with("/dev"))
+    }
+
     /// Describes the closed network for people; `None` if it stays open.
     pub fn network(&self) -> Option<&'static str> {
         match self.network {

@@ -181,7 +181,7 @@ fn held(
     record.took = u64::try_from(began.elapsed().as_nanos()).ok();
     record.coverage = coverage.clone();
     record.keep_of(earlier.as_ref());
-    let ending = ended.exit.into();
+    let ending = ended.exit;
     record.ending = Some(ending);
     record.started = ended.span.start();
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::command::{Command, Exit, Linger, Network};
+use super::command::{Command, Linger, Network};
 use super::descriptors;
 use super::early_sync;
 use super::early_sync::Ahead;
@@ -46,11 +46,12 @@ use crate::capture::space::cause::acts;
 use crate::error::{self, At, Error, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::run::Ending;
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]
 pub struct Ended {
-    pub exit: Exit,
+    pub exit: Ending,
     /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
     /// changed below with a later ctime changed during the run.
     pub span: fs::Span,
@@ -235,7 +236,7 @@ struct Running<'a> {
 
 impl Running<'_> {
     /// Runs the command once. `None` if it has to be tried again, without PIDs or a /dev/shm of its own.
-    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
+    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Ending, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
         let taking_in = match orders.own_pids {
@@ -338,14 +339,14 @@ impl Running<'_> {
                     break;
                 }
                 Some(Word::Exited(status)) => {
-                    let exit = Exit::Code(u8::try_from(status).unwrap_or(u8::MAX));
+                    let exit = Ending::Exited(status);
                     phase = self.over(exit, &mut outcome, &words);
                 }
-                Some(Word::Killed(signal)) => phase = self.over(Exit::Signal(signal), &mut outcome, &words),
+                Some(Word::Killed(signal)) => phase = self.over(Ending::Signaled(signal), &mut outcome, &words),
             }
         }
         // The init was killed before it could say how the command ended; the command ended with it.
-        outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
+        outcome.unwrap_or(Outcome::Exit(Ending::Signaled(libc::SIGKILL)))
     }
 
     /// Stops as the command has, and continues with it.
@@ -358,7 +359,7 @@ impl Running<'_> {
     }
 
     /// Notes that the command has ended, with `exit` unless another outcome is known.
-    fn over(&mut self, exit: Exit, outcome: &mut Option<Outcome>, words: &Words) -> Phase {
+    fn over(&mut self, exit: Ending, outcome: &mut Option<Outcome>, words: &Words) -> Phase {
         if let Some(ahead) = &mut self.ahead {
             ahead.finish();
         }
@@ -415,9 +416,9 @@ impl Running<'_> {
 }
 
 enum Outcome {
-    Exit(Exit),
+    Exit(Ending),
     /// The command ended so, and only the init is left.
-    Alone(Exit),
+    Alone(Ending),
     /// To be tried again, with less of its own.
     Again,
     Failed(Failed),

@@ -35,16 +35,6 @@ pub fn not_executed(program: &Path, why: &io::Error) -> Error {
     Error::new(kind, format!("{}: {}", program.display(), reason(why))).without_state()
 }
 
-/// The error if recant's own program is not found.
-pub fn no_program(why: io::Error) -> Error {
-    Error::refused(format!("cannot find recant's own program: {}", reason(&why)))
-}
-
-/// The error if nothing can answer inside a run.
-pub fn no_door(why: io::Error) -> Error {
-    Error::refused(format!("cannot start the process that answers inside the run: {}", reason(&why)))
-}
-
 /// The commands that may come next for a session, side by side.
 pub fn next<const N: usize>(verbs: [&str; N], id: &Id) -> Remedy {
     let apart = verbs.iter().enumerate().map(|(i, verb)| (if i == 0 { "" } else { "    " }, verb));

@@ -14,10 +14,6 @@ use crate::verb::fact::Said;
 #[derive(Debug, Default)]
 pub struct Caches {
     pub paths: Vec<PathBuf>,
-    /// The programs that some of them belong to.
-    pub programs: Vec<&'static str>,
-    /// Those that belong to no one program.
-    pub others: Vec<AbsPath>,
     pub made: Made,
 }
 
@@ -33,7 +29,7 @@ impl Caches {
                 && is_wanted(usual)
                 && let Err(error) = caches.made.dir(&desk.fs, home, path)
             {
-                desk.caller.tell(Said::Run(Notice::NoCache(&error)));
+                desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
             }
             // The command cannot write to a cache that is missing, or that this user may not see.
             let Some(real) = real(path) else { continue };
@@ -45,11 +41,6 @@ impl Caches {
                 continue;
             }
             caches.paths.push(real.as_path().to_path_buf());
-            match usual.and_then(|usual| usual.program) {
-                Some(program) if caches.programs.contains(&program) => {}
-                Some(program) => caches.programs.push(program),
-                None => caches.others.push(real),
-            }
         }
         caches
     }

@@ -4,13 +4,12 @@
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
-use crate::error::Error;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::Store;
-use crate::verb::error;
 
 /// The socket's name in the run's own store.
 pub const NAME: &[u8] = b"door";
@@ -28,13 +27,13 @@ impl Door {
     /// Either cannot be made.
     pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Error> {
         let listener = fs.listen(Dir::open(own.as_path())?.at(NAME))?;
-        let mut command = Command::new(std::env::current_exe().map_err(error::no_program)?);
+        let mut command = Command::new(std::env::current_exe().at("find", "recant's own program")?);
         command
             .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
             .env("RECANT_STORE", store.path.as_path())
             .env_remove("RECANT_HOST");
         command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { answers: command.spawn().map_err(error::no_door)? })
+        Ok(Self { answers: command.spawn().at("start", "the program that answers inside the run")? })
     }
 }
 

@@ -43,11 +43,9 @@ pub fn pending(desk: &Desk, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     true
 }
 
-/// Records that the user was told of pending sessions, so that later runs do not tell of this one.
+/// Records that the user was told of pending sessions, so that later runs do not tell of this one. A hint: an error is none.
 pub fn remember(desk: &Desk, session: &Session) {
-    if let Err(error) = session.note_told(&desk.fs) {
-        desk.caller.tell(Said::Run(Notice::Unremembered(&error)));
-    }
+    drop(session.note_told(&desk.fs));
 }
 
 /// Tells something once a project, under the key `about`.

@@ -79,7 +79,7 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
     let command = Command { linger: wanted.linger, network: wanted.network, ..Command::new(wanted.argv.clone()) };
     let mut hear = |event: Event| desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: true }));
     let ending = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
-        Ok(ended) => Ending::from(ended.exit),
+        Ok(ended) => ended.exit,
         Err(why) => {
             collect::end(desk, &store, held);
             return Err(error::not_started(why));
@@ -148,8 +148,6 @@ fn begin(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &C
     }
     desk.caller.tell(Said::Run(Notice::InPlace(InPlace {
         directories: directories.iter().collect(),
-        passed: &wanted.passes,
-        caches: (&caches.programs, &caches.others),
         confinement: &confinement,
         ignored: ignored(&watched)?,
     })));

@@ -62,7 +62,7 @@ impl Made {
     pub fn close(self, desk: &Desk) {
         for (path, sort) in self.0.iter().rev() {
             if let Err(error) = remove_if_empty(&desk.fs, path, *sort) {
-                desk.caller.tell(Said::Run(Notice::Unremoved(&error)));
+                desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
             }
         }
     }

@@ -22,14 +22,10 @@ pub enum Notice<'a> {
     Place(&'a str),
     /// A shell begins. `goes_on`: the session that holds what earlier commands did.
     Shell { goes_on: Option<&'a Header>, has_history: bool },
-    /// A history could not be made, so that it is held.
-    NoHistory(&'a IoError),
-    /// Something that was made for the command is empty, and could not be removed.
-    Unremoved(&'a IoError),
+    /// Something could not be made for the command, or not removed though it stayed empty.
+    NotTidy(&'a IoError),
     /// The newest pending session of this project, which this run does not see.
     Pending(&'a Id),
-    /// A later run will mention the pending session again.
-    Unremembered(&'a Error),
     /// These paths have changed on the tree since the session held them.
     ChangedBelow { id: &'a Id, paths: Vec<AbsPath> },
     /// Steps were merged: this one is the oldest now. `is_first`: never before.
@@ -44,8 +40,6 @@ pub enum Notice<'a> {
     InPlace(InPlace<'a>),
     /// A cache that the command may not write to, as the store lies there.
     StoreInCache(&'a AbsPath),
-    /// A cache could not be made.
-    NoCache(&'a IoError),
     /// A snapshot found damage in earlier ones.
     Damaged(&'a Made),
     /// Paths that the snapshot before the command could not read, and why.
@@ -111,10 +105,6 @@ pub enum Obstacle {
 /// The terms of a command on the real tree.
 pub struct InPlace<'a> {
     pub directories: Vec<&'a AbsPath>,
-    /// The paths of `--pass`.
-    pub passed: &'a [std::path::PathBuf],
-    /// The programs whose caches it may write to, and other caches.
-    pub caches: (&'a [&'static str], &'a [AbsPath]),
     pub confinement: &'a Confinement,
     /// The files that keep something out of the session.
     pub ignored: Vec<AbsPath>,

@@ -39,7 +39,7 @@ impl History {
             [] => Ok(()),
         };
         if let Err(error) = made {
-            desk.caller.tell(Said::Run(Notice::NoHistory(&error)));
+            desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
         }
         // If the session cannot be read, the shell will not start.
         let Ok(changes) = session.changes() else { return history };

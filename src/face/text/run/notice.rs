@@ -1,7 +1,5 @@
 //! Words for what a run says while it works.
 
-use std::path::PathBuf;
-
 use crate::agent::known::Agent;
 use crate::capture::run::start::Event;
 use crate::engine::report::Left;
@@ -31,12 +29,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
             let but = if *has_history { " but its history" } else { "" };
             out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
         }
-        Notice::NoHistory(error) => out.detail(format_args!("{error}; so the shell's history is held, like all that it changes")),
-        Notice::Unremoved(error) => out.detail(format_args!("{error}; it was made for the command, and is empty")),
-        Notice::NoCache(error) => out.detail(format_args!("{error}; the command cannot make it either")),
-        Notice::Unremembered(error) => {
-            out.detail(format_args!("{error}; the next run will mention the pending session again"));
-        }
+        Notice::NotTidy(error) => out.detail(error),
         Notice::Pending(id) => {
             let goes_on = command(format_args!("run --session {}", id.tail()));
             out.note(format_args!("session {} is pending, not seen by this run: {goes_on}", id.tail()));
@@ -226,28 +219,9 @@ fn in_place(out: &Out, terms: &InPlace<'_>) {
         // What it was asked for is nothing new.
         if terms.confinement.has_no_network() { out.detail(said) } else { out.note(said) }
     }
-    let places: Vec<String> =
-        directories.into_iter().chain(passed(terms.passed)).chain(caches(out, terms)).chain(["/tmp".to_owned()]).collect();
+    let places: Vec<String> = terms.confinement.writable().map(|path| out.place(path)).collect();
     out.detail(filled(&format!("it may write to {} alone", figures::list(&places))));
     out.detail(filled(&format!("not denied elsewhere: {}", figures::list(&terms.confinement.not_denied()))));
-}
-
-fn passed(paths: &[PathBuf]) -> Option<String> {
-    match paths {
-        [] => None,
-        [path] => Some(path.display().to_string()),
-        paths => Some(format!("the {} paths of --pass", paths.len())),
-    }
-}
-
-/// The caches: "the caches of npm and cargo", and paths.
-fn caches(out: &Out, InPlace { caches: (programs, others), .. }: &InPlace<'_>) -> Vec<String> {
-    let of = match programs {
-        [] => None,
-        [program] => Some(format!("the cache of {program}")),
-        programs => Some(format!("the caches of {}", figures::list(programs))),
-    };
-    of.into_iter().chain(others.iter().map(|path| out.place(path))).collect()
 }
 
 /// Warns of damage in earlier snapshots. The new one is whole.
