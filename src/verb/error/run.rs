@@ -35,6 +35,12 @@ pub fn not_executed(program: &Path, why: &io::Error) -> Error {
     Error::new(kind, format!("{}: {}", program.display(), reason(why))).without_state()
 }
 
+/// The program that is started for the door of a run.
+pub const OWN_PROGRAM: &str = "recant's own program";
+
+/// The process that it becomes.
+pub const ANSWERS: &str = "the program that answers inside the run";
+
 /// The commands that may come next for a session, side by side.
 pub fn next<const N: usize>(verbs: [&str; N], id: &Id) -> Remedy {
     let apart = verbs.iter().enumerate().map(|(i, verb)| (if i == 0 { "" } else { "    " }, verb));

@@ -53,9 +53,7 @@ pub fn recover_before(desk: &Desk) -> Result<(), Error> {
 pub fn tell_all(desk: &Desk) -> Result<(), Error> {
     let Some(store) = &store_with_runs(desk)? else { return Ok(()) };
     for id in running::cut_off(store)? {
-        if is_cut_off(store, &id) {
-            desk.caller.tell(Said::Run(Notice::CutOff { id: &id, record: record(store, &id).as_ref() }));
-        }
+        desk.caller.tell(Said::Run(Notice::CutOff { id: &id, record: record(store, &id).as_ref() }));
     }
     Ok(())
 }

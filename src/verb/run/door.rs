@@ -10,6 +10,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::Store;
+use crate::verb::error;
 
 /// The socket's name in the run's own store.
 pub const NAME: &[u8] = b"door";
@@ -27,13 +28,13 @@ impl Door {
     /// Either cannot be made.
     pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Error> {
         let listener = fs.listen(Dir::open(own.as_path())?.at(NAME))?;
-        let mut command = Command::new(std::env::current_exe().at("find", "recant's own program")?);
+        let mut command = Command::new(std::env::current_exe().at("find", error::OWN_PROGRAM)?);
         command
             .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
             .env("RECANT_STORE", store.path.as_path())
             .env_remove("RECANT_HOST");
         command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { answers: command.spawn().at("start", "the program that answers inside the run")? })
+        Ok(Self { answers: command.spawn().at("start", error::ANSWERS)? })
     }
 }
 
