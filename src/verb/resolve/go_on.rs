@@ -34,8 +34,6 @@ pub struct Begun {
     pub session: Locked,
     /// It was begun for this run, and is removed if the run leaves nothing in it.
     pub fresh: bool,
-    /// The user who began it was told of pending sessions here, which its commands do not see.
-    pub told: bool,
 }
 
 /// Begins a session or takes up a pending one. Listings show `command` for a new one. Says that a session is new if the name left it open.
@@ -51,7 +49,7 @@ pub fn begin(desk: &Desk, store: &Store, aim: Aim<'_>, command: &str) -> Result<
 
 fn new(desk: &Desk, store: &Store, name: Option<&str>, command: &str) -> Result<Begun, Error> {
     let session = store.begin(&desk.fs, Origin::Captured, name, Some(command.into()))?;
-    Ok(Begun { session, fresh: true, told: false })
+    Ok(Begun { session, fresh: true })
 }
 
 /// Adds the way to go on in the session, if a run could: whoever chose a name that is taken may have meant that, or not known it.
@@ -139,7 +137,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     refuse(&session.header, in_memory, Want::GoOn)?;
     refuse_in_a_persons(desk, &session)?;
     open_again(desk, &mut session)?;
-    Ok(Begun { session, fresh: false, told: false })
+    Ok(Begun { session, fresh: false })
 }
 
 /// Opens a session again whose commit was undone, before its steps change.

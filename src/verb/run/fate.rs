@@ -1,6 +1,5 @@
 //! The fate of what a command changed: held, committed, set aside or dropped.
 
-use super::hints;
 use super::ran::{Beyond, Fate, Of, Passed, Ran};
 use super::terms::{Then, Wanted};
 use crate::capture::run::command::Network;
@@ -21,7 +20,7 @@ use crate::verb::resolve::go_on::Begun;
 /// # Errors
 /// A system call failed. That a commit came to nothing is no error of the run.
 pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), wanted: &Wanted<'_>) -> Result<Ran, Error> {
-    let Begun { mut session, fresh, told } = begun;
+    let Begun { mut session, fresh } = begun;
     let id = session.id().clone();
     let went_well = held.ending == Ending::Exited(0) && held.too_much.is_none();
     let fate = match wanted.then {
@@ -35,12 +34,7 @@ pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), 
             Ok(acted) => Fate::Committed(Box::new(acted)),
             Err(why) => Fate::NotCommitted(error::still_held(why, &id)),
         },
-        Then::Commit | Then::Hold => {
-            if told {
-                hints::remember(desk, &session);
-            }
-            Fate::Held
-        }
+        Then::Commit | Then::Hold => Fate::Held,
     };
     let is_gone = fresh && matches!(fate, Fate::Nothing);
     if is_gone {

@@ -138,7 +138,8 @@ fn run_with(
     (wanted, company): (&Wanted<'_>, &Company),
     since: Time,
 ) -> Result<Held, Error> {
-    let Begun { session, fresh, told } = begun;
+    let Begun { session, fresh } = begun;
+    let mut knows_of_pending = false;
     let plan = plan(desk, store, session, (&wanted.places, company.passes(), wanted.program.argv().first()), since)?;
     let cwd = working_directory()?;
     tell_places(desk, store, &plan, wanted.is_heard)?;
@@ -158,13 +159,16 @@ fn run_with(
         Event::SettingUp => {
             desk.clear_away(store);
             if *fresh && wanted.is_heard {
-                *told |= hints::pending(desk, store, &id, &cwd);
+                knows_of_pending |= hints::pending(desk, store, &id, &cwd);
             }
         }
         event => desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: false })),
     };
     let held = hold(&desk.fs, store, session, plan, &command, &cwd, &mut hear);
     drop(door);
+    if knows_of_pending {
+        hints::remember(desk, session);
+    }
     held
 }
 

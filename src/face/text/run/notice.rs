@@ -53,13 +53,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
             out.warn_each(left.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
             out.warn("what happens there cannot be taken back");
         }
-        Notice::Left { new, known } => {
-            out.warn_each(new.iter().map(|left| left.to_string()));
-            if *known > 0 {
-                let paths = figures::count(*known as u64, "path");
-                out.warn(format_args!("{paths} named above: what the command did there is not in the session"));
-            }
-        }
+        Notice::Left { new, known } => left(out, new, *known),
         Notice::Regained(store) => {
             let line = format!("{store}: the command took the owner's rights to the store away (chmod); they are set again");
             out.warn(filled(&line));
@@ -82,6 +76,14 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
             out.warn(format_args!("{}; {}", cut_run::would(id, *record), command("recover does it now")));
         }
         Notice::CutRun(run) => out.warn(cut_run::line(run)),
+    }
+}
+
+fn left(out: &Out, new: &[&Left], known: usize) {
+    out.warn_each(new.iter().map(|left| left.to_string()));
+    if known > 0 {
+        let paths = figures::count(known as u64, "path");
+        out.warn(format_args!("{paths} named above: what the command did there is not in the session"));
     }
 }
 
