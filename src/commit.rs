@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
+use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::config;
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::engine::plan::choose::choose;
@@ -25,6 +24,8 @@ use crate::session::merge_base;
 use crate::session::opened::Session;
 use crate::session::run::Run;
 use crate::session::sides::Side;
+use crate::settings;
+use crate::settings::OnLimit;
 use crate::tree::state::{Object, State, What};
 
 /// The terms of a commit or redo.
@@ -206,7 +207,7 @@ impl Moves for Inward {
         let Inward { changes, refused, timed, originals, given_back, mut rest, .. } = *self;
         if let [first, others @ ..] = &given_back[..] {
             let more =
-                if others.is_empty() { String::new() } else { format!(" (and {} more)", config::grouped(others.len() as u64)) };
+                if others.is_empty() { String::new() } else { format!(" (and {} more)", settings::grouped(others.len() as u64)) };
             rest.notes.push(format!("{first}{more}: as it was before the rollback, which had overwritten it"));
         }
         if !refused.is_empty() {
@@ -318,7 +319,7 @@ fn apply_limits(
     let large = tally.over();
     let say = |l: &Large| {
         let what = "deleted and NOT kept: a rollback will not bring them back";
-        format!("{}: {} files, {} {what}", l.path, config::grouped(l.files), config::bytes(l.size))
+        format!("{}: {} files, {} {what}", l.path, settings::grouped(l.files), settings::bytes(l.size))
     };
     limited.notes.extend(large.iter().map(say));
     limited.partial = large.into_iter().map(|large| large.path).collect();

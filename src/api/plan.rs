@@ -8,10 +8,10 @@ use super::store::{Store, absolute, path_of};
 use crate::capture::layers::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
-use crate::config;
 use crate::engine::job::{self, Job, OnConflict};
 use crate::engine::plan::conflict::{self, Since};
 use crate::engine::plan::left_out::Aside;
+use crate::settings;
 
 use crate::engine::plan::minor::{self, Asked, Minor};
 use crate::engine::report::{self, Done};
@@ -82,7 +82,7 @@ pub struct Report {
 impl Report {
     pub(super) fn of(session: Option<SessionId>, report: report::Report) -> Self {
         let large = |large: &crate::checkpoint::limits::Large| {
-            let (files, size) = (config::grouped(large.files), config::bytes(large.size));
+            let (files, size) = (settings::grouped(large.files), settings::bytes(large.size));
             format!("{}: {files} files, {size} deleted, all kept for a rollback", large.path)
         };
         let change = |row: &report::Row| Change { path: path_of(&row.path), kind: kind_of(row.done) };

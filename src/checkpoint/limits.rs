@@ -3,17 +3,8 @@
 use serde::Serialize;
 
 use crate::fs::path::AbsPath;
+use crate::settings::OnLimit;
 use crate::tree::state::State;
-
-/// The policy for a deleted directory that is over a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnLimit {
-    /// Keeps everything, and says how much it is.
-    #[default]
-    Full,
-    /// Does not keep the directory's content, and says so.
-    Partial,
-}
 
 /// The limits, counted over each topmost deleted directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

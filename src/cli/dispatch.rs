@@ -1,9 +1,6 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
-use super::{
-    agent_diff, bare, checkpoint, config, doctor, far, prune_all, recover, review, snapshot, snapshot_diff, snapshot_restore,
-    snapshot_verify,
-};
+use super::{agent_diff, checkpoint, far, prune_all, review, snapshot, snapshot_diff, snapshot_restore, snapshot_verify};
 use crate::error::Error;
 use crate::face::args::table::effect;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
@@ -18,7 +15,9 @@ use crate::face::text::agent::run::run as run_agent;
 use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
-use crate::face::text::{acts, cat, diff, discard, list, log, man, moving, rewind, run, show, stage, status, steps};
+use crate::face::text::{
+    acts, cat, config, diff, discard, doctor, here, list, log, man, moving, recover, rewind, run, show, stage, status, steps,
+};
 use crate::verb::agent::install::Deed;
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
@@ -92,7 +91,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),
         Verb::Man(args) => man::man(call, &args),
-        Verb::Here => bare::here(call),
+        Verb::Here => here::here(call),
         // Carried out before there was a call.
         Verb::Far(args) => Ok(far::far(&args)),
     }

@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::config::Color;
 use crate::error::{Error, Kind, command, set_call, shell_word};
 use crate::face::ended::Ended;
 use crate::face::out::{Form, Out};
 use crate::face::program::finish::finish;
 use crate::fs::program;
+use crate::settings::Color;
 use crate::verb::table::Effect;
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.

@@ -4,16 +4,12 @@
 //! [`Kind`](crate::error::Kind), and [`exit`] alone knows exit statuses.
 
 mod agent_diff;
-mod bare;
 mod checkpoint;
-mod config;
 mod dispatch;
-mod doctor;
 mod far;
 mod misuse;
 mod prune;
 mod prune_all;
-mod recover;
 mod review;
 mod snapshot;
 mod snapshot_diff;

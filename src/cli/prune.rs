@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::checkpoint::manifest::Manifest;
-use crate::config::{age_word, size_word};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
@@ -22,6 +21,7 @@ use crate::session::opened::Locked;
 use crate::session::prune::{self, Which, is_awaited};
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
+use crate::settings::{age_word, size_word};
 use crate::verb::discard::is_done;
 use crate::verb::resolve::guard;
 use crate::verb::resolve::want::Want;

@@ -14,9 +14,9 @@ use crate::face::call::Call;
 use crate::face::directory::{as_named, dir, directory, inner};
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::face::place::{absolute, home};
+use crate::face::place::home;
 use crate::face::text::list::{shown, who};
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::remedy::Command;
 use crate::session::by::By;
@@ -166,32 +166,6 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
     };
     let (made, pruned) = signalled::finished(call, act)?;
     say_created(call, args, &directory, &made, pruned)
-}
-
-/// Takes a snapshot of one small file with all that a snapshot writes, and reads it back. Both lie in a session of their own, on the store's
-/// file system, which is removed again.
-pub fn attempt_one(call: &Call, store: &Store) -> Result<(), Error> {
-    let session = store.begin_own(&call.fs, "doctor".into())?;
-    let tried = attempt_in(call, &session.dir);
-    store.remove_session(&call.fs, session)?;
-    call.clear_away(store);
-    tried
-}
-
-fn attempt_in(call: &Call, dir: &Dir) -> Result<(), Error> {
-    let tree = dir.at(b"tree");
-    call.fs.mkdir(tree, 0o700)?;
-    call.fs.replace(tree.open_dir()?.at(b"file"), b"content")?;
-    let at = |name: &str| absolute(&dir.path().join(name));
-    let store = Store::create(&call.fs, &at("store")?)?;
-    let series = Series::create(&call.fs, &store, &at("tree")?)?;
-    let made = take(&call.fs, &store.path, &series, &series.lock(&call.fs)?, &Asked::default())?;
-    let counted = series.summary(made.n)?.tail.counts.files;
-    if counted == 1 {
-        Ok(())
-    } else {
-        Err(Error::new(Kind::Damaged, format!("of one file, the snapshot has {counted}")).without_state())
-    }
 }
 
 /// Says that a label which an older snapshot has, too, now means the newest.

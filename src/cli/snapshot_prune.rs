@@ -5,7 +5,6 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::snapshot;
-use crate::config::From;
 use crate::error::{Error, Kind, command};
 use crate::face::args::Prune;
 use crate::face::call::Call;
@@ -13,6 +12,7 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::settings::From;
 use crate::snapshot::error;
 use crate::snapshot::prune::{self, Conditions, Maker, Pruned, Which};
 use crate::snapshot::series::Series;

@@ -10,7 +10,6 @@ use super::dispatch::{self, not_begun};
 use super::far as served;
 use super::misuse;
 use crate::capture::run::inside::capture;
-use crate::config::{Color, From as Origin};
 use crate::error::{Error, shell_word};
 use crate::face::args::Verb;
 use crate::face::args::help;
@@ -27,6 +26,7 @@ use crate::face::program::complete;
 use crate::face::program::exit;
 use crate::face::program::finish::finish;
 use crate::remedy::shell;
+use crate::settings::{Color, From as Origin};
 use crate::verb::table::Effect;
 
 /// Carries out the call of this process.
@@ -85,7 +85,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         }
     };
     let color = match global.color {
-        Some(color) => color.into(),
+        Some(color) => color,
         // The environment goes before the file: https://no-color.org.
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,

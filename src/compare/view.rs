@@ -4,11 +4,11 @@ use std::io::Read;
 
 use super::blocks::lines;
 use super::sources::{Content, OnTree, Sources};
-use crate::config;
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
+use crate::settings;
 use crate::tree::git_index;
 use crate::tree::state::{Meta, Object, State, What, sort_word};
 use crate::tree::time;
@@ -159,8 +159,8 @@ impl<'c> View<'c> {
         }
         if !fits {
             view.whole = false;
-            let (old, new) = (config::bytes(view.old.size()), config::bytes(view.new.size()));
-            view.remark(&format!("{old} -> {new}: too large to show (limit {})", config::bytes(TEXT_LIMIT)));
+            let (old, new) = (settings::bytes(view.old.size()), settings::bytes(view.new.size()));
+            view.remark(&format!("{old} -> {new}: too large to show (limit {})", settings::bytes(TEXT_LIMIT)));
         }
         view
     }
@@ -255,9 +255,9 @@ impl<'c> View<'c> {
     ) -> Result<(), Error> {
         let (old, new) = (self.old.size(), self.new.size());
         if old > TEXT_LIMIT || new > TEXT_LIMIT {
-            let limit = config::bytes(TEXT_LIMIT);
+            let limit = settings::bytes(TEXT_LIMIT);
             self.whole = false;
-            self.remark(&format!("{} -> {}: too large to show (limit {limit})", config::bytes(old), config::bytes(new)));
+            self.remark(&format!("{} -> {}: too large to show (limit {limit})", settings::bytes(old), settings::bytes(new)));
             return Ok(());
         }
         if wants_content(&self.old) {

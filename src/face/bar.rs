@@ -6,9 +6,9 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::out::Out;
-use crate::config;
 use crate::engine::Progress;
 use crate::fs::path::AbsPath;
+use crate::settings;
 
 /// A bar that shows itself after a while. indicatif draws on standard error, and draws nothing if that is no terminal.
 pub struct Bar {
@@ -68,7 +68,7 @@ impl Progress for Bar {
 
     fn hashes(&self, path: &AbsPath, bytes: u64) {
         if self.wanted && self.large.set(()).is_ok() {
-            let size = config::bytes(bytes);
+            let size = settings::bytes(bytes);
             let text = format!("recant: {path}: to hash {size} takes long\nrecant: nothing is changed yet; Ctrl-C ends it\n");
             // A lost notice does no harm.
             let _unsaid = io::stderr().write_all(text.as_bytes());

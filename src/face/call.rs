@@ -9,7 +9,6 @@ use super::place::Place;
 use super::text::fact;
 use super::{by, errors, watcher};
 use crate::compare::sources::Sources;
-use crate::config::Config;
 use crate::engine::Progress;
 use crate::error::{Error, Kind};
 use crate::face::text::parts::ask;
@@ -22,6 +21,7 @@ use crate::session::by::By;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::store::Store;
+use crate::settings::Settings;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::not_confirmed;
 use crate::verb::fact::Said;
@@ -97,7 +97,7 @@ fn is_yes(out: &Out, question: &str) -> bool {
 
 impl Call {
     /// A call. `rights`: whether questions are to be skipped, whether a person can be asked, whether it comes from another machine.
-    pub fn new(config: Config, place: Place, out: Out, rights: (bool, bool, bool)) -> Self {
+    pub fn new(config: Settings, place: Place, out: Out, rights: (bool, bool, bool)) -> Self {
         let out = Rc::new(out);
         let caller = Rc::new(Process { place: place.clone(), out: out.clone() });
         Self { desk: Desk::new(config, caller, rights), place, out }

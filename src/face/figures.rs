@@ -9,9 +9,9 @@ use crate::compare::visible;
 use crate::fs::dir::Time;
 use crate::remedy::Remedy;
 
-/// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].
+/// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::settings::bytes`].
 pub fn bytes(bytes: u64) -> String {
-    crate::config::bytes(bytes)
+    crate::settings::bytes(bytes)
 }
 
 /// Local time to the minute, or to the second: [`crate::tree::time::local`].
@@ -28,9 +28,9 @@ pub fn count(n: u64, word: &str) -> String {
     }
 }
 
-/// A number with a comma at each thousand: [`crate::config::grouped`].
+/// A number with a comma at each thousand: [`crate::settings::grouped`].
 pub fn grouped(n: u64) -> String {
-    crate::config::grouped(n)
+    crate::settings::grouped(n)
 }
 
 /// Local time for a listing, in 12 columns: [`crate::tree::time::day`].

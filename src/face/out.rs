@@ -18,10 +18,10 @@ use super::near::Near;
 use super::{errors, figures};
 use crate::compare::shown::{Names, cut};
 use crate::compare::visible;
-use crate::config::Color;
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
+use crate::settings::Color;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -53,7 +53,7 @@ pub struct Out {
 }
 
 /// `output.paths` before the settings are read, and if they do not set it.
-const DEFAULT_MOST: usize = crate::config::OUTPUT_PATHS;
+const DEFAULT_MOST: usize = crate::settings::OUTPUT_PATHS;
 
 impl Out {
     pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {

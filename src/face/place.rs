@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::config::{Config, From};
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
 use crate::remedy::shell;
 use crate::session::change::Changes;
+use crate::settings::{From, Settings};
 use crate::verb::resolve::named_changes::TypedPath;
 
 /// A store's path as it was given, and its source.
@@ -22,10 +22,10 @@ pub struct Place {
 }
 
 /// The settings in force, and the place of the store by environment and settings.
-pub fn settings() -> Result<(Config, Place), Error> {
+pub fn settings() -> Result<(Settings, Place), Error> {
     // dirs takes XDG variables that hold an absolute path, else $HOME, else the user database.
     let file = dirs::config_dir().map(|dir| dir.join("recant/config.toml"));
-    let config = Config::read(file, dirs::home_dir().as_deref())?;
+    let config = Settings::read(file, dirs::home_dir().as_deref())?;
     let place = if let Some(path) = std::env::var_os("RECANT_STORE").filter(|path| !path.is_empty()) {
         Place { path: path.into(), from: From::Environment("RECANT_STORE") }
     } else if let Some(path) = &config.store_path.value {
@@ -39,8 +39,8 @@ pub fn settings() -> Result<(Config, Place), Error> {
 }
 
 /// The defaults, for when no settings can be read.
-pub fn nowhere() -> (Config, Place) {
-    (Config::defaults(None, dirs::home_dir().as_deref()), Place { path: PathBuf::new(), from: From::Default })
+pub fn nowhere() -> (Settings, Place) {
+    (Settings::defaults(None, dirs::home_dir().as_deref()), Place { path: PathBuf::new(), from: From::Default })
 }
 
 impl Place {

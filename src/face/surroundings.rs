@@ -1,11 +1,10 @@
 //! The places of agents' settings, as the environment tells.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
 use super::place::{absolute, cwd};
 use crate::agent::known::Agent;
-use crate::agent::surroundings::{Surroundings, in_path};
+use crate::agent::surroundings::Surroundings;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::tree::project::project_of;
@@ -19,11 +18,6 @@ pub fn surroundings() -> Result<Surroundings<'static>, Error> {
     let home = home.ok_or_else(|| Error::refused("no home directory is known").with_remedy("set HOME"))?;
     let project = project_of(&absolute(&cwd()?)?, dirs::home_dir().as_deref());
     Ok(Surroundings { home, project, variable: &|name| std::env::var_os(name) })
-}
-
-/// The first program of this name in PATH.
-pub fn program(name: &str) -> Option<PathBuf> {
-    in_path(&std::env::var_os("PATH")?, name)
 }
 
 /// A name for a session of an agent: its own and the project's.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::error::no_host;
-use crate::config::Remote;
 use crate::error::Error;
+use crate::settings::Remote;
 
 /// A machine, with the words for ssh.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Target {
             Some(user) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
             None => None,
         };
-        Ok(Self { name: words.into(), host, user, port, store: known.store, sudo: known.sudo })
+        Ok(Self { name: words.into(), host, user, port, store: known.store, sudo: known.sudo.unwrap_or_default() })
     }
 }
 

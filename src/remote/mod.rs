@@ -16,6 +16,7 @@ pub mod frame;
 pub mod host;
 pub mod install;
 pub mod link;
+pub mod near;
 mod opened;
 pub mod place;
 mod protocol;

@@ -16,7 +16,6 @@ use super::opened::{
 };
 use serde::Serialize;
 
-use crate::config::edits;
 use crate::error::{At, Error, IoError, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
@@ -24,6 +23,7 @@ use crate::fs::halves::both;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
+use crate::settings::edits;
 use crate::tree::project::project_of;
 
 /// An open store.

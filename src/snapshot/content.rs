@@ -290,7 +290,7 @@ const MOST_HOLES: u64 = 256 << 30;
 /// The reason why a file is left out: its holes, which SHA-256 takes as zeros, would take hours.
 fn too_hollow(stat: &Stat) -> Option<String> {
     let holes = stat.size.saturating_sub(stat.blocks * 512);
-    let [all, most] = [holes, MOST_HOLES].map(crate::config::bytes);
+    let [all, most] = [holes, MOST_HOLES].map(crate::settings::bytes);
     (holes > MOST_HOLES).then(|| format!("it has {all} of holes, and a snapshot takes at most {most}"))
 }
 

@@ -3,10 +3,10 @@
 use std::fmt::Display;
 use std::io;
 
-use crate::config::grouped;
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell};
+use crate::settings::grouped;
 
 /// There are no snapshots of `directory`.
 pub fn none(directory: impl Display) -> Error {

@@ -494,7 +494,7 @@ fn ignore_file(directory: &AbsPath, dir: &Dir, name: &str) -> Result<Option<(Ign
     let mut bytes = Vec::new();
     at.open_file().at("read the rules in", at)?.take(RULES_MAX + 1).read_to_end(&mut bytes).at("read the rules in", at)?;
     if bytes.len() as u64 > RULES_MAX {
-        let why = format!("it is larger than {}, the most for exclude rules", crate::config::bytes(RULES_MAX));
+        let why = format!("it is larger than {}, the most for exclude rules", crate::settings::bytes(RULES_MAX));
         return Err(refused(at, why));
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -10,7 +10,6 @@ use super::question::{Choosing, Question};
 use crate::capture::run::inside::{Inside, capture};
 use crate::compare::shown::Names;
 use crate::compare::sources::Sources;
-use crate::config::Config;
 use crate::engine::Progress;
 use crate::engine::recover::interrupted::Recovered;
 use crate::error::Error;
@@ -21,6 +20,7 @@ use crate::fs::path::AbsPath;
 use crate::session::by::By;
 use crate::session::id::Id;
 use crate::session::store::Store;
+use crate::settings::Settings;
 
 /// Who calls, by the environment, and how that one is spoken to.
 pub trait Caller {
@@ -51,7 +51,7 @@ pub trait Caller {
 /// The desk of one call.
 pub struct Desk {
     pub fs: Fs,
-    pub config: Config,
+    pub config: Settings,
     pub caller: Rc<dyn Caller>,
     /// True if questions are to be skipped.
     pub yes: bool,
@@ -70,7 +70,7 @@ pub struct Desk {
 
 impl Desk {
     /// A desk on which nothing lies yet.
-    pub fn new(config: Config, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
+    pub fn new(config: Settings, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
         Self {
             fs: Fs::new(),
             config,

@@ -433,7 +433,8 @@ fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
     // An example, then its explanation two blanks apart.
     let example = |text: &str| {
         text.lines()
-            .filter(|line| line.starts_with("  "))
+            // A long explanation goes on below itself.
+            .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
             .map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n")
             .collect::<String>()
     };
@@ -522,6 +523,18 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     assert_eq!(row("color")["from"], "environment ($NO_COLOR)");
     assert_eq!((&row("checkpoint.max_size")["value"], &row("checkpoint.max_size")["from"]), (&1_048_576.into(), &"file".into()));
     assert_eq!(row("checkpoint.max_files")["from"], "default");
+}
+
+#[test]
+fn config_lists_the_settings_of_agents_and_machines_by_their_keys() {
+    let world = World::new();
+    world.config("[agent.claude]\npass = ['/srv']\n[remotes.web]\nsudo = true\n[remotes.db]\nstore = '/s'\n");
+    let rows = world.recant("config --json").ok().rows();
+    let named = rows.iter().filter(|row| row["key"].as_str().unwrap().split('.').count() == 3);
+    let named: Vec<_> =
+        named.map(|row| (row["key"].as_str().unwrap(), row["value"].to_string(), row["from"].as_str().unwrap())).collect();
+    let expected = [("agent.claude.pass", "[\"/srv\"]"), ("remotes.db.store", "\"/s\""), ("remotes.web.sudo", "true")];
+    assert_eq!(named, expected.map(|(key, value)| (key, value.to_owned(), "file")));
 }
 
 #[test]

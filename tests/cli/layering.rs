@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The rooms, and what each may use beside itself, `config`, `error` and `remedy`. A folder that has a row of its own is a room.
+/// The rooms, and what each may use beside itself, `error`, `remedy` and `settings`. A folder that has a row of its own is a room.
 const MAY_USE: &[(&str, &str)] = &[
     ("fs", ""),
     ("tree", "fs"),
@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("compare", "compare/blocks checkpoint session tree fs"),
     ("agent", "snapshot compare compare/blocks checkpoint session tree fs"),
     ("remote", "session"),
-    ("verb", "agent snapshot compare compare/blocks moving capture rollback commit engine checkpoint session tree fs"),
+    ("verb", "agent remote snapshot compare compare/blocks moving capture rollback commit engine checkpoint session tree fs"),
     ("face", "face/args verb agent remote snapshot compare compare/blocks moving capture engine checkpoint session tree fs"),
     ("face/args", "verb agent remote snapshot compare compare/blocks engine checkpoint session tree fs"),
     ("face/screen", "compare compare/blocks session tree fs"),
@@ -34,13 +34,13 @@ const MAY_USE: &[(&str, &str)] = &[
          snapshot moving capture rollback commit engine checkpoint session tree fs",
     ),
     ("api", "snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
-    ("config", ""),
     ("error", ""),
     ("remedy", ""),
+    ("settings", ""),
 ];
 
 /// Rooms that everything may use.
-const LEAVES: &[&str] = &["config", "error", "remedy"];
+const LEAVES: &[&str] = &["error", "remedy", "settings"];
 
 /// What changes files, as it would stand in a call.
 const CHANGES: &[(&str, &str)] = &[

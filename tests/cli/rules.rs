@@ -360,14 +360,13 @@ const LOOKS: [&str; 8] =
 const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason", "remark", "note"];
 
 /// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
-const RIGHT_LOOKS: [(&str, &str, &str); 17] = [
+const RIGHT_LOOKS: [(&str, &str, &str); 16] = [
     ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
     ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/cover.rs", "gitdir: ", "git's"),
     ("src/tree/git_head.rs", "ref: ", "git's"),
     ("src/cli/misuse.rs", "error: ", "clap's words"),
     ("src/cli/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
-    ("src/config/wrong.rs", "expected", "serde's words"),
     ("src/error.rs", " (os error", "the words of the standard library"),
     ("src/remote/install.rs", "recant-install ", "a word of the protocol"),
     ("src/remote/install.rs", "recant-refused ", "a word of the protocol"),

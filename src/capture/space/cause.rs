@@ -130,6 +130,11 @@ impl Cause {
         }
     }
 
+    /// True if the line that says where recant runs tells of it, or a run works in spite of it.
+    pub fn is_told_first(&self) -> bool {
+        matches!(self, Self::OldKernel | Self::Restricted)
+    }
+
     pub fn why(&self) -> String {
         match self {
             Self::NoneAllowed(limit) => format!("{limit} is 0"),

@@ -1,30 +1,36 @@
 //! The switches of this machine that decide what a run can do. Only a run shows whether it really works.
 
-use std::borrow::Cow;
+use serde::Serialize;
 
+use super::cause::Cause;
 use super::switches::kernel;
 use super::switches::number;
 use super::switches::outside;
 use super::switches::{Engine, Namespace, OLDEST};
 use crate::capture::place::layout::Route;
 use crate::capture::run::ids;
-use crate::session::run::How;
-
-/// The name of the condition that is the kernel's version.
-pub const LINUX: &str = "Linux";
-
-/// The name of the condition that a profile lets a program pass.
-pub const APPARMOR: &str = "restricted by AppArmor";
+use crate::remedy::{Remedy, shell, words};
 
 /// One condition of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub name: &'static str,
     pub value: String,
     /// True if a run can work with it.
     pub good: bool,
     /// The remedy, if it is not good.
-    pub remedy: Option<Cow<'static, str>>,
+    pub remedy: Option<Remedy>,
+    /// The cause that it would be of a run that fails.
+    #[serde(skip)]
+    pub cause: Option<Cause>,
+}
+
+impl Finding {
+    /// A condition that is a cause, with its remedy, unless it is good.
+    fn new(name: &'static str, value: impl Into<String>, good: bool, cause: Cause) -> Self {
+        let remedy = (!good).then(|| cause.remedy());
+        Self { name, value: value.into(), good, remedy, cause: Some(cause) }
+    }
 }
 
 /// The profile that lets recant make user namespaces where AppArmor restricts them (Ubuntu 23.10 and later), for a binary at
@@ -51,20 +57,14 @@ pub fn apparmor_profile(binary: &str) -> String {
 pub fn findings(root: bool) -> Vec<Finding> {
     let mut all = vec![linux(), overlays()];
     if !root {
-        let limit = |name, path, remedy: &'static str| {
-            number(path).map(|n| Finding { name, value: n.to_string(), good: n > 0, remedy: Some(remedy.into()) })
-        };
-        all.extend(limit("user namespaces", "user/max_user_namespaces", "sysctl user.max_user_namespaces=10000"));
-        all.extend(limit("mount namespaces", "user/max_mnt_namespaces", "sysctl user.max_mnt_namespaces=10000"));
-        all.extend(limit("IPC namespaces", "user/max_ipc_namespaces", "sysctl user.max_ipc_namespaces=10000"));
-        let unprivileged =
-            limit("user namespaces for users", "kernel/unprivileged_userns_clone", "sysctl kernel.unprivileged_userns_clone=1");
-        all.extend(unprivileged);
-        all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| Finding {
-            name: APPARMOR,
-            value: if n == 0 { "no".into() } else { "yes, except for programs with a profile".into() },
-            good: n == 0,
-            remedy: Some("recant doctor --apparmor prints the profile that recant needs".into()),
+        let limit = |name, path, cause| number(path).map(|n| Finding::new(name, n.to_string(), n > 0, cause));
+        all.extend(limit("user namespaces", "user/max_user_namespaces", Cause::NoneAllowed("user.max_user_namespaces")));
+        all.extend(limit("mount namespaces", "user/max_mnt_namespaces", Cause::NoneAllowed("user.max_mnt_namespaces")));
+        all.extend(limit("IPC namespaces", "user/max_ipc_namespaces", Cause::NoneAllowed("user.max_ipc_namespaces")));
+        all.extend(limit("user namespaces for users", "kernel/unprivileged_userns_clone", Cause::NotForUsers));
+        all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| {
+            let value = if n == 0 { "no" } else { "yes, except for programs with a profile" };
+            Finding::new("restricted by AppArmor", value, n == 0, Cause::Restricted)
         }));
     }
     all
@@ -77,13 +77,13 @@ pub fn groups(failed: Option<&str>) -> Option<Finding> {
     if further.is_empty() {
         return None;
     }
-    let finding = |value: String, remedy: Option<String>| {
-        Some(Finding { name: "further groups", value, good: remedy.is_none(), remedy: remedy.map(Cow::Owned) })
+    let finding = |value: String, remedy: Option<Remedy>| {
+        Some(Finding { name: "further groups", value, good: remedy.is_none(), remedy, cause: None })
     };
     let shown = |gid: u32| ids::group_name(gid).map_or_else(|| gid.to_string(), |name| format!("{gid} {name}"));
     let closed: Vec<u32> = further.iter().filter(|group| !group.granted).map(|group| group.gid).collect();
     if let Some(why) = unread {
-        return finding(why, Some("a run cannot change their files until you can read it: chmod a+r /etc/subgid".into()));
+        return finding(why, Some("a run cannot change their files until you can read it: " + shell("chmod a+r /etc/subgid")));
     }
     let user = ids::own_name().unwrap_or_else(|| "USER".into());
     if let [first, rest @ ..] = &closed[..] {
@@ -91,11 +91,12 @@ pub fn groups(failed: Option<&str>) -> Option<Finding> {
         let value =
             format!("a run cannot change their files: {}", closed.iter().copied().map(shown).collect::<Vec<_>>().join(", "));
         let price = format!("{user} then has that group for good, also once removed from it");
-        return finding(value, Some(format!("usermod --add-subgids {gid}-{gid} {user} lets it; {price}")));
+        let lets = shell(format_args!("usermod --add-subgids {gid}-{gid} {user}")) + " lets it; ";
+        return finding(value, Some(lets + price));
     }
     let all = further.iter().map(|group| shown(group.gid)).collect::<Vec<_>>().join(", ");
     match failed {
-        Some(why) => finding(all, Some(format!("a run cannot change their files: {why}"))),
+        Some(why) => finding(all, Some(words(format_args!("a run cannot change their files: {why}")))),
         None if ids::newgidmap_path().is_none() => {
             finding(all, Some("a run changes their files with newgidmap: install the package uidmap".into()))
         }
@@ -103,77 +104,64 @@ pub fn groups(failed: Option<&str>) -> Option<Finding> {
     }
 }
 
-/// The word for what becomes of changes at a place.
-pub fn word(how: How) -> &'static str {
-    match how {
-        How::Captured => "held",
-        How::ReadOnly => "read-only",
-        How::Passed => "real",
-        How::Hidden => "hidden",
-        How::Private => "private",
-        How::Scratch => "dropped at the end",
-        How::Uncovered => "not held: read-only",
-        How::Masked => "masked",
-    }
-}
-
 fn linux() -> Finding {
     let (release, version) = kernel();
-    let remedy = format!("Linux {}.{} or newer is needed", OLDEST.0, OLDEST.1);
-    Finding { name: LINUX, value: release, good: version >= OLDEST, remedy: Some(remedy.into()) }
+    Finding::new("Linux", release, version >= OLDEST, Cause::OldKernel)
 }
 
 fn overlays() -> Finding {
     let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let there = listed.lines().any(|line| line.split_whitespace().last() == Some("overlay"));
-    let value = if there { "there" } else { "not loaded" };
     // The kernel loads it when a process with the right to do so asks for it.
-    Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay".into()) }
+    Finding::new("overlayfs", if there { "there" } else { "not loaded" }, there, Cause::NoOverlays)
 }
 
 /// The user that recant runs as, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Here {
+    /// All of it for people, as a sentence without its full stop.
+    pub words: String,
     pub uid: u32,
     pub name: Option<String>,
-    /// The user that it is outside, if it is in a user namespace of its own; `Some(None)` if it has no id there.
-    pub outside: Option<Option<u32>>,
+    /// True if it is in a user namespace of its own.
+    pub user_namespace: bool,
+    /// The user that it is outside of that, if it has an id there.
+    pub outside: Option<u32>,
     pub container: Option<Engine>,
-    /// True if it is root of the machine, with all rights that a run of root needs.
-    pub is_whole_root: bool,
     pub kernel: String,
-    /// True if that is older than a run needs.
-    pub is_old: bool,
+    /// True if it is root of the machine, with all rights that a run of root needs.
+    #[serde(skip)]
+    pub is_whole_root: bool,
 }
 
 pub fn here() -> Here {
     let uid = rustix::process::geteuid().as_raw();
-    let (kernel, version) = kernel();
-    Here {
+    let user_namespace = !Namespace::User.is_first();
+    let mut here = Here {
+        words: String::new(),
         uid,
         name: ids::own_name(),
-        outside: (!Namespace::User.is_first()).then(|| outside(uid)),
+        user_namespace,
+        outside: if user_namespace { outside(uid) } else { None },
         container: Engine::here(),
+        kernel: kernel().0,
         is_whole_root: Route::here() == Route::Root,
-        kernel,
-        is_old: version < OLDEST,
-    }
+    };
+    here.words = here.words();
+    here
 }
 
 impl Here {
-    /// All of it for people, as a sentence without its full stop.
-    pub fn words(&self) -> String {
+    fn words(&self) -> String {
         let user = || self.name.clone().map_or_else(|| format!("user {}", self.uid), |name| format!("user {name}"));
-        let who = match (self.uid, self.outside, self.is_whole_root) {
-            (0, None, true) => "root".into(),
-            (0, None, false) => "root without CAP_SYS_ADMIN".into(),
-            (0, Some(Some(outside)), _) => format!("root of a user namespace (user {outside} outside)"),
-            (_, Some(Some(outside)), _) if outside != self.uid => {
-                format!("{} of a user namespace (user {outside} outside)", user())
-            }
-            (_, Some(Some(_)), _) => format!("{} of a user namespace", user()),
-            (_, Some(None), _) => "a user that its user namespace does not map".into(),
-            (_, None, _) => user(),
+        let who = match (self.uid, self.user_namespace, self.outside) {
+            (0, false, _) if self.is_whole_root => "root".into(),
+            (0, false, _) => "root without CAP_SYS_ADMIN".into(),
+            (_, false, _) => user(),
+            (0, true, Some(outside)) => format!("root of a user namespace (user {outside} outside)"),
+            (_, true, Some(outside)) if outside != self.uid => format!("{} of a user namespace (user {outside} outside)", user()),
+            (_, true, Some(_)) => format!("{} of a user namespace", user()),
+            (_, true, None) => "a user that its user namespace does not map".into(),
         };
         let container = match self.container {
             None => "",
@@ -181,7 +169,7 @@ impl Here {
             Some(Engine::Podman) => " in a container of Podman",
             Some(Engine::Other) => " in a container",
         };
-        let old = if self.is_old { format!(": older than {}.{}", OLDEST.0, OLDEST.1) } else { String::new() };
+        let old = if kernel().1 < OLDEST { format!(": older than {}.{}", OLDEST.0, OLDEST.1) } else { String::new() };
         format!("{who}{container}, on Linux {}{old}", self.kernel)
     }
 }

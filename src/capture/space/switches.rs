@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use serde::Serialize;
+
 pub fn number(path: &str) -> Option<i64> {
     std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?.trim().parse().ok()
 }
@@ -49,7 +51,8 @@ pub fn apparmor() -> Option<String> {
 }
 
 /// A program that started the container which this process is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// Docker, or what leaves its mark.
     Docker,

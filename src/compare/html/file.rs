@@ -7,10 +7,10 @@ use crate::compare::blocks::lines;
 use crate::compare::patch;
 use crate::compare::patch::Form;
 use crate::compare::view::{Half, View};
-use crate::config;
 use crate::error::shell_word;
 use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
+use crate::settings;
 
 /// A file with more lines than these is folded.
 const FOLDED: usize = 400;
@@ -108,7 +108,7 @@ fn head(to: &mut String, entry: &Entry, counts: &Counts) {
         to.push_str(" <strong class=\"flag\">gives rights</strong>");
     }
     if counts.rows > 0 {
-        let lines = config::grouped(counts.rows as u64);
+        let lines = settings::grouped(counts.rows as u64);
         let s = if counts.rows == 1 { "" } else { "s" };
         to.push_str(&format!(" <span class=\"folded\">{lines} line{s}, folded</span>"));
     }
@@ -119,7 +119,7 @@ fn head(to: &mut String, entry: &Entry, counts: &Counts) {
 pub fn signed(insertions: usize, deletions: usize) -> String {
     let part = |class, sign, n: usize| match n {
         0 => String::new(),
-        n => format!(" <span class=\"{class}\">{sign}{}</span>", config::grouped(n as u64)),
+        n => format!(" <span class=\"{class}\">{sign}{}</span>", settings::grouped(n as u64)),
     };
     part("plus", '+', insertions) + &part("minus", '−', deletions)
 }
@@ -173,7 +173,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
 }
 
 fn sizes(old: &Half, new: &Half) -> String {
-    let bytes = |half: &Half| format!("{} bytes", config::grouped(half.size()));
+    let bytes = |half: &Half| format!("{} bytes", settings::grouped(half.size()));
     match (old.mode(), new.mode()) {
         (None, _) => bytes(new),
         (_, None) => bytes(old),

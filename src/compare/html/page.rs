@@ -3,8 +3,8 @@
 use super::escape::escaped;
 use super::file::Entry;
 use super::file::signed;
-use crate::config;
 use crate::session::change::Sort;
+use crate::settings;
 
 /// The style, for a screen of any width in light and dark, and for paper.
 const STYLE: &str = include_str!("style.css");
@@ -126,11 +126,11 @@ fn minded(to: &mut String, about: &About, entries: &[Entry]) {
     }
     to.push_str("<section class=\"mind\" aria-labelledby=\"mind\">\n<h2 id=\"mind\">Look at these first</h2>\n");
     for (head, list) in lists.iter().filter(|(_, list)| !list.is_empty()) {
-        to.push_str(&format!("<h3>{head} <span class=\"w\">({})</span></h3>\n", config::grouped(list.len() as u64)));
+        to.push_str(&format!("<h3>{head} <span class=\"w\">({})</span></h3>\n", settings::grouped(list.len() as u64)));
         let (first, rest) = list.split_at(list.len().min(MINDED));
         items(to, first);
         if !rest.is_empty() {
-            to.push_str(&format!("<details><summary>{} more</summary>\n", config::grouped(rest.len() as u64)));
+            to.push_str(&format!("<details><summary>{} more</summary>\n", settings::grouped(rest.len() as u64)));
             items(to, rest);
             to.push_str("</details>\n");
         }
@@ -154,12 +154,12 @@ fn summary(to: &mut String, entries: &[Entry]) {
     for word in WORDS {
         let count = entries.iter().filter(|entry| entry.word == word).count();
         if count > 0 {
-            to.push_str(&format!("<span class=\"k {word}\">{} {word}</span> ", config::grouped(count as u64)));
+            to.push_str(&format!("<span class=\"k {word}\">{} {word}</span> ", settings::grouped(count as u64)));
         }
     }
     let lines = entries.iter().filter_map(|entry| entry.lines).fold((0, 0), |sum, lines| (sum.0 + lines.0, sum.1 + lines.1));
     if !entries.is_empty() {
-        let [before, after] = [0, 1].map(|i| config::bytes(entries.iter().map(|entry| entry.sizes[i]).sum()));
+        let [before, after] = [0, 1].map(|i| settings::bytes(entries.iter().map(|entry| entry.sizes[i]).sum()));
         to.push_str(&signed(lines.0, lines.1));
         to.push_str(&format!(" <span class=\"w\">lines; {before} before, {after} after</span>"));
     }
@@ -176,10 +176,10 @@ fn contents(to: &mut String, entries: &[Entry]) {
     } else {
         let (deleted, others): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.sort == Sort::Deleted);
         if !deleted.is_empty() {
-            table(to, &format!("All {} that are deleted", config::grouped(deleted.len() as u64)), deleted.into_iter());
+            table(to, &format!("All {} that are deleted", settings::grouped(deleted.len() as u64)), deleted.into_iter());
         }
         if !others.is_empty() {
-            let count = config::grouped(others.len() as u64);
+            let count = settings::grouped(others.len() as u64);
             to.push_str(&format!("<details><summary>{count} that are created or changed</summary>\n"));
             table(to, "Each of them, in the order of the page", others.into_iter());
             to.push_str("</details>\n");

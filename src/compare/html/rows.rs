@@ -49,7 +49,7 @@ pub fn write(to: &mut String, form: Form, was: &[u8], is: &[u8], words: &Words<'
     patch::hunks_of(&blocks, form.context).for_each(|hunk| table.hunk(&hunk));
     let (rows, left_out) = (table.rows, table.room.left_out);
     if left_out > 0 {
-        let lines = crate::config::grouped(left_out as u64);
+        let lines = crate::settings::grouped(left_out as u64);
         let s = if left_out == 1 { " is" } else { "s are" };
         to.push_str(&format!(
             "<tbody><tr class=\"h\"><td colspan=\"4\"><strong>{lines} more line{s} left out here.</strong> All of it: <code>{}</code></td></tr></tbody>\n",
@@ -162,7 +162,7 @@ impl Table<'_, '_> {
             self.to.push_str(if is_marked { "</mark>" } else { "" });
         }
         if more > 0 {
-            let bytes = crate::config::grouped(more as u64);
+            let bytes = crate::settings::grouped(more as u64);
             self.to.push_str(&format!(" <b>… {bytes} more bytes of this line are left out</b>"));
         }
     }

@@ -11,7 +11,6 @@ use super::rights::keeps_setgid;
 use super::road::Road;
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
-use crate::config;
 use crate::engine::error::refused_at;
 use crate::engine::held::Held;
 use crate::engine::item::{Frame, Item, Opened};
@@ -28,6 +27,7 @@ use crate::session::change::misfits;
 use crate::session::header::{Header, Sizes};
 use crate::session::opened::Session;
 use crate::session::run::boot_id;
+use crate::settings;
 use crate::tree::hash::Hash;
 use crate::tree::observe;
 use crate::tree::observe::Seen;
@@ -98,7 +98,7 @@ impl Draft<'_> {
         }
         let more = match kept.count() {
             0 => String::new(),
-            more => format!(" (likewise {} more)", config::grouped(more as u64)),
+            more => format!(" (likewise {} more)", settings::grouped(more as u64)),
         };
         Ok(Some(format!("{}: the original is encrypted here, and is kept unencrypted in the store{more}", first.path)))
     }
@@ -433,7 +433,7 @@ fn opens(opened: &[Opened], items: &[Item]) -> Option<String> {
     let Opened { path, directory } = closed.next()?;
     let more = match closed.count() {
         0 => String::new(),
-        more => format!(" (likewise {} more)", config::grouped(more as u64)),
+        more => format!(" (likewise {} more)", settings::grouped(more as u64)),
     };
     let mode = directory.state.meta.mode;
     Some(format!("{path}: closed (mode {mode:04o}), but yours: it is opened for the work, and closed again{more}"))
@@ -468,7 +468,7 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
     let first = paths.next()?;
     let more = match paths.count() {
         0 => String::new(),
-        more => format!(" (likewise {} more)", config::grouped(more as u64)),
+        more => format!(" (likewise {} more)", settings::grouped(more as u64)),
     };
     Some((first, more))
 }

@@ -183,7 +183,7 @@ fn describe(object: Option<&State>, difference: Difference) -> String {
 
 /// Shows a size to the byte, to compare with another one.
 fn exact(size: u64) -> String {
-    if size < 1024 { format!("{size} bytes") } else { format!("{} ({size} bytes)", crate::config::bytes(size)) }
+    if size < 1024 { format!("{size} bytes") } else { format!("{} ({size} bytes)", crate::settings::bytes(size)) }
 }
 
 impl Conflict {

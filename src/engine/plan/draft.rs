@@ -6,7 +6,6 @@ use super::conflict;
 use super::conflict::{Conflict, Hindrances};
 use super::examine::{Looked, Verdict};
 use super::road::Roads;
-use crate::config;
 use crate::engine::error::damaged;
 use crate::engine::error::refused;
 use crate::engine::error::refused_at;
@@ -19,6 +18,7 @@ use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
+use crate::settings;
 use crate::tree::state::sort_word;
 
 /// A plan in the making.
@@ -128,7 +128,7 @@ impl<'s> Draft<'s> {
                 stays.insert(i);
                 let shown: Vec<String> = foreign.iter().take(3).map(ToString::to_string).collect();
                 let more = if foreign.len() > 3 {
-                    format!(" and {} more", config::grouped(foreign.len() as u64 - 3))
+                    format!(" and {} more", settings::grouped(foreign.len() as u64 - 3))
                 } else {
                     String::new()
                 };

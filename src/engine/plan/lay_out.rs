@@ -6,7 +6,6 @@ use super::draft::Draft;
 use super::examine::look_at_all;
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
-use crate::config;
 use crate::engine::job::{Job, Rest};
 use crate::engine::journal::Journal;
 use crate::engine::progress::Progress;
@@ -17,6 +16,7 @@ use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::act::{Acted, Part};
 use crate::session::opened::Session;
+use crate::settings;
 
 /// A planned operation: all that will be done.
 pub struct Plan {
@@ -84,7 +84,7 @@ impl Plan {
         let first = portable.next()?;
         let more = match portable.count() {
             0 => String::new(),
-            more => format!(" (and {} more)", config::grouped(more as u64)),
+            more => format!(" (and {} more)", settings::grouped(more as u64)),
         };
         Some(format!("{}{more}: on this file system what changes is copied, and a name is absent for a moment", first.path))
     }

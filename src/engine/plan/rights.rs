@@ -7,7 +7,6 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::draft::Draft;
 use crate::checkpoint::manifest::Kept;
-use crate::config;
 use crate::engine::error::no_room;
 use crate::engine::error::refused_at;
 use crate::engine::item::{Frame, Item};
@@ -19,6 +18,7 @@ use crate::error::{Against, At, BY_ROOT, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
+use crate::settings;
 use crate::tree::state::Meta;
 
 impl Draft<'_> {
@@ -188,7 +188,7 @@ fn is_in_group(gid: u32) -> bool {
 fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option<String>, Error> {
     let vfs = rustix::fs::fstatvfs(within).at("ask for the free room of", what)?;
     let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
-    Ok((need > free).then(|| format!("{} are needed there, and {} are free", config::bytes(need), config::bytes(free))))
+    Ok((need > free).then(|| format!("{} are needed there, and {} are free", settings::bytes(need), settings::bytes(free))))
 }
 
 /// Runs `act`, with the directories that it moves and works in opened if need be; each gets its mode back. A power cut may have undone

@@ -9,13 +9,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::config;
 use crate::engine::error::no_room;
 use crate::error::{Against, At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
 use crate::session::opened::Session;
 use crate::session::prune::RESERVE;
+use crate::settings;
 
 /// For a header, the line of the log, directories that grow by a block, and partly used blocks: bytes.
 const SLACK: u64 = 96 << 10;
@@ -70,7 +70,7 @@ pub fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let needed = needed(session)?;
     let low = Free::of(session)?.is_low(needed);
     if is_btrfs(session)? {
-        let why = format!("a rollback needs {} there, and less is free", config::bytes(needed));
+        let why = format!("a rollback needs {} there, and less is free", settings::bytes(needed));
         return if low { Err(no_room(vec![Against::new(session.dir.path().display(), why)])) } else { Ok(()) };
     }
     drop_all(fs, session)?;

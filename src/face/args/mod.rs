@@ -7,6 +7,7 @@ pub mod help;
 mod look;
 mod run;
 mod session;
+mod settings;
 mod snapshot;
 pub mod table;
 mod verbs;

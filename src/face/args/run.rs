@@ -56,7 +56,7 @@ pub struct Run {
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub scratch: Vec<PathBuf>,
     /// End the command once it has written more than SIZE, as in 2G: exit status 137, nothing is committed
-    #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
+    #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
     pub max_size: Option<u64>,
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
@@ -90,7 +90,7 @@ pub struct Shell {
 }
 
 fn wait(text: &str) -> Result<i64, String> {
-    crate::config::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
+    crate::settings::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
 }
 
 /// `doctor`.

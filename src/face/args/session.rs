@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::config;
+use crate::settings;
 
 /// The verbs under `session`.
 #[derive(Debug, Subcommand)]
@@ -454,9 +454,9 @@ fn mode(text: &str) -> Result<u32, String> {
 }
 
 fn age(text: &str) -> Result<i64, String> {
-    config::age(text)
+    settings::age(text)
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    config::size(text)
+    settings::size(text)
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::agent::{AgentVerb, Hook};
@@ -9,8 +10,9 @@ use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
 use super::look::{Cat, Diff, Log, Page, Review, Steps};
 use super::run::{Doctor, Run, Shell};
 use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
+use super::settings;
 use super::snapshot::SnapshotVerb;
-use crate::config;
+use crate::settings::{Choice, Color};
 
 /// Holds the file changes of commands, shows them, commits them with a checkpoint, and takes them back exactly.
 #[derive(Debug, Parser)]
@@ -66,7 +68,7 @@ pub struct Global {
     pub json: bool,
     /// When to colour: auto (on a terminal), always, never
     #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
-    pub color: Option<When>,
+    pub color: Option<Color>,
     /// Say only what must not be missed
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -94,79 +96,15 @@ pub struct Global {
     pub far: Option<String>,
 }
 
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
+impl ValueEnum for Color {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
 
-impl From<When> for config::Color {
-    fn from(when: When) -> Self {
-        match when {
-            When::Auto => Self::Auto,
-            When::Always => Self::Always,
-            When::Never => Self::Never,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()))
     }
 }
-
-const CONFIG: &str = "Examples:
-  recant config
-  recant config --json | jq -r .file
-
-Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.config:
-  [store]
-  path = '/srv/recant'         the store; --store and $RECANT_STORE go first
-  warn_size = '5G'             status warns when it is larger
-  [capture]
-  also = ['/srv/www']          directories that run holds beside the usual
-  pass = ['~/.cache']          paths that stay real in a run
-  hide = ['~/.ssh']            paths that a run cannot see
-  caches = ['~/.cache']        download caches that run --in may write to
-  keep_before = true           run keeps the originals of up to 500 files
-  [checkpoint]
-  max_files = 100              a deleted directory with more files is large
-  max_size = '50M'             so is one with more bytes
-  on_limit = 'full'            of a large one: full or partial
-  [commit]
-  deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
-  minor = ['~/.cache']         left out where they conflict; globs likewise
-  [agent]
-  commit = 'allow'             agents may commit and roll back
-  keep = 200                   turns in a directory that can be undone
-  byproducts = ['*.o']         ignored files that turns do not cover; globs
-  [retention]
-  keep = 50                    a prune without conditions keeps the newest 50
-  older_than = '30d'           and takes what is older than that
-  discarded = '3d'             so long undo brings a discarded session back
-  [snapshot]
-  keep = 50                    kept of a directory, those of run --in too
-  max_size = '5G'              bytes that they may take; the oldest go first
-  max_files = 50000            larger directories are refused without --all
-  [steps]
-  keep = 200                   steps of a session that can be gone back to
-  max_size = '2G'              bytes that they may hold; older ones are merged
-  [remote]
-  ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
-  timeout = '1m'               how long it may be silent; '0s' for ever
-  [remotes.web]                recant -H web ...
-  store = '/srv/recant'        the store there
-  sudo = true                  run by sudo -n there
-  [output]
-  paths = 20                   lines of a listing; -v lists everything
-  [diff]
-  pager = 'delta'              of differences alone; else as pager below
-  tool = 'meld'                the program of diff --tool
-At the top, before the first table:
-  color = 'auto'               auto, always, never
-  pager = 'less'               '' for none; else $PAGER
-
-Sizes are bytes, or a number and K, M or G, which are KiB, MiB and GiB.";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -301,7 +239,7 @@ type.")]
     /// Try what works here, and tell what to set where it does not
     Doctor(Doctor),
     /// Print the settings in force, and where each comes from
-    #[command(after_help = CONFIG)]
+    #[command(after_help = settings::config())]
     Config,
     /// Print a shell's completions
     Completions(Completions),

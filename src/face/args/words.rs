@@ -1,7 +1,7 @@
 //! Words that options of several verbs take: a number, a time, a reason.
 
-use crate::config;
 use crate::session::act::REASON;
+use crate::settings;
 
 /// Parses the reason for an act.
 pub fn reason(text: &str) -> Result<String, String> {
@@ -37,7 +37,7 @@ pub fn since(text: &str) -> Result<Since, String> {
         Some(s) => s,
         None => {
             let age =
-                config::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
+                settings::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
             now.saturating_sub(age)
         }
     };

@@ -8,7 +8,6 @@ mod link;
 use std::ffi::OsString;
 
 use call::Far;
-pub use doctor::NearSide;
 pub use end::finish;
 
 use crate::error::Error;

@@ -14,7 +14,6 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
 use crate::agent::turns::Turns;
-use crate::config::From as Origin;
 use crate::error::{Error, shell_word};
 use crate::face::args::{self, Cli};
 use crate::face::call::Call;
@@ -28,6 +27,7 @@ use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::store::Store;
+use crate::settings::From as Origin;
 use crate::snapshot::series::Series;
 use crate::tree::project::project_of;
 use crate::verb::resolve::scope::Scope;

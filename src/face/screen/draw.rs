@@ -212,7 +212,7 @@ fn lines_of(screen: &Screen<'_>, came: usize, went: usize) -> Styled {
 fn size_of(change: &Change) -> Option<String> {
     let state = change.after.as_ref().or(change.before.object.as_ref())?;
     Some(match &state.what {
-        What::File { size, .. } => crate::config::bytes(*size),
+        What::File { size, .. } => crate::settings::bytes(*size),
         What::Directory => return None,
         What::Symlink { .. } => "link".into(),
         What::Fifo => "FIFO".into(),
@@ -289,7 +289,7 @@ fn below<'s>(screen: &Screen<'_>) -> Vec<Line<'s>> {
     let totals = node.totals;
     let counts = [("created", totals.created), ("modified", totals.modified), ("deleted", totals.deleted)];
     let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(word, n)| Line::from(format!(" {n:>8} {word}")));
-    let size = Line::from(format!(" {:>8} in all", crate::config::bytes(totals.bytes)));
+    let size = Line::from(format!(" {:>8} in all", crate::settings::bytes(totals.bytes)));
     let mut lines: Vec<Line<'s>> = vec![Line::from(format!(" {:>8} in this directory", totals.all()))];
     lines.extend(counts);
     lines.extend([size, Line::from("")]);

@@ -1,6 +1,5 @@
 //! The coverage table of `doctor` and `show`: places, and what became of changes there.
 
-use crate::capture::space::probe;
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
 
@@ -58,7 +57,7 @@ pub fn summary(rows: &[Coverage], shown: &dyn Fn(&AbsPath) -> String) -> Vec<(&'
             places.truncate(NAMED);
             places.push(format!("and {more} more"));
         }
-        let word = probe::word(how).split(':').next().unwrap_or_default();
+        let word = if how == How::Uncovered { "not held" } else { word(how) };
         (!places.is_empty()).then(|| (word, places.join(", ")))
     };
     kinds.filter_map(line).collect()
@@ -72,13 +71,27 @@ fn named(row: &Coverage, shown: &dyn Fn(&AbsPath) -> String) -> String {
 
 fn line(row: &Coverage, rest: &str) -> String {
     let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("{:<20}  {}{rest}{why}", probe::word(row.how), row.path)
+    format!("{:<20}  {}{rest}{why}", word(row.how), row.path)
+}
+
+/// The word for what becomes of changes at a place.
+fn word(how: How) -> &'static str {
+    match how {
+        How::Captured => "held",
+        How::ReadOnly => "read-only",
+        How::Passed => "real",
+        How::Hidden => "hidden",
+        How::Private => "private",
+        How::Scratch => "dropped at the end",
+        How::Uncovered => "not held: read-only",
+        How::Masked => "masked",
+    }
 }
 
 /// A place with its reason, and the word for what became of changes there.
 pub fn words(row: &Coverage) -> (String, String) {
     let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    (format!("{}{why}", row.path), probe::word(row.how).to_owned())
+    (format!("{}{why}", row.path), word(row.how).to_owned())
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::session::run::Failed;
 use crate::session::undo::{BROUGHT_BACK, FREED};
 use crate::verb::act::steps_behind::Behind;
 use crate::verb::error::but;
-use crate::verb::fact::{Collected, Lost, News, Said};
+use crate::verb::error::lost;
+use crate::verb::fact::{Collected, News, Said};
 use crate::verb::resolve::standing::Standing;
 
 /// The words for what a turn wrote outside of the project.
@@ -204,21 +205,10 @@ fn news(News { session, entry }: &News<'_>) -> String {
 
 /// A run that was cut off, and what became of that.
 pub fn collected(run: &Collected) -> String {
-    let id = &run.id;
-    match &run.lost {
-        None => {
-            let held = figures::count(run.changes, "change");
-            format!("the run of session {id} was cut off; what it had changed is held: {held}")
-        }
-        Some(Lost::Command { head }) => format!(
-            "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {head}"
-        ),
-        Some(Lost::Memory) => format!("the run of session {id} was cut off; what it had changed lay in memory and is lost"),
-        Some(Lost::Record(held)) => format!(
-            "the machine went down in the run of session {id}, and its record with it: what it had changed lies unread in {}",
-            held.display()
-        ),
-    }
+    lost(run).unwrap_or_else(|| {
+        let held = figures::count(run.changes, "change");
+        format!("the run of session {} was cut off; what it had changed is held: {held}", run.id)
+    })
 }
 
 /// The status of a session, with its conditions.

@@ -6,9 +6,8 @@ use globset::GlobSetBuilder;
 
 use crate::capture::layers::rejoin;
 use crate::capture::layers::rejoin::Rest;
-use crate::checkpoint::limits::{Limits, OnLimit};
+use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
-use crate::config;
 use crate::engine::Effect;
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::plan::conflict;
@@ -25,6 +24,7 @@ use crate::session::act::Part;
 use crate::session::change::Change;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
+use crate::settings::{OnLimit, path_glob};
 use crate::tree::project::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -68,10 +68,7 @@ pub struct Act<'a> {
 impl Act<'_> {
     /// The act as the settings have it.
     pub fn new(desk: &Desk, verb: Verb, conflicts: Conflicts) -> Self {
-        let on_limit = match desk.config.on_limit.value {
-            config::OnLimit::Full => OnLimit::Full,
-            config::OnLimit::Partial => OnLimit::Partial,
-        };
+        let on_limit = desk.config.on_limit.value;
         Self { verb, conflicts, only: None, accept_unsynced: verb == Verb::Redo, on_limit, unheld: false, since: None }
     }
 
@@ -179,7 +176,7 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
     let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        set.add(config::path_glob(glob).map_err(broken)?);
+        set.add(path_glob(glob).map_err(broken)?);
     }
     let set = set.build().map_err(broken)?;
     Ok(Rc::new(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path))))

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::listed::Lines;
-use crate::checkpoint::limits::{Limits, OnLimit};
+use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::compare::clash::Clash;
 use crate::compare::sources::{End, Sources};
@@ -23,6 +23,7 @@ use crate::session::change::Changes;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
+use crate::settings::OnLimit;
 use crate::verb::error::not_in_session;
 use crate::verb::resolve::named_changes::TypedPath;
 

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::compare::entries::CHANGED;
 use crate::compare::shown::cut_off;
-use crate::config::grouped;
 use crate::engine::job::Verb;
 use crate::engine::plan::conflict;
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
@@ -15,6 +14,7 @@ use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::run::Failed;
 use crate::session::undo::{Deed, FREED};
+use crate::settings::grouped;
 use crate::tree::time;
 
 /// An act, in the words of its errors.

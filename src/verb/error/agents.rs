@@ -175,7 +175,7 @@ pub fn closed_place(place: &Place) -> String {
     match place {
         Place::Closed { path, why } => format!("{path}: {why}"),
         Place::More(1) => "… and 1 more place".into(),
-        Place::More(more) => format!("… and {} more places", crate::config::grouped(*more as u64)),
+        Place::More(more) => format!("… and {} more places", crate::settings::grouped(*more as u64)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod acts;
 mod agents;
+mod doctor;
 pub mod hooks;
 mod moving;
 mod restore;
@@ -11,6 +12,7 @@ mod uncovered;
 
 pub use acts::*;
 pub use agents::*;
+pub use doctor::*;
 pub use moving::*;
 pub use restore::*;
 pub use run::*;

@@ -1,12 +1,12 @@
 //! Errors about sessions that move.
 
 use super::sessions::refused;
-use crate::config::grouped;
 use crate::engine::job::Verb;
 use crate::engine::plan::conflict::{self, Conflict};
 use crate::error::{Against, Error, Kind, command};
 use crate::session::header::Status;
 use crate::session::id::Id;
+use crate::settings::grouped;
 
 /// The error for an export of a session that the tree does not fit any more.
 pub fn cannot_export(id: &Id, conflicts: &[Conflict]) -> Error {

@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Reason, command, reason, shell_word};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
 use crate::session::id::Id;
+use crate::verb::fact::{Collected, Lost};
 
 /// The error of a command that was not started, whatever stood in its way.
 pub fn not_started(why: Error) -> Error {
@@ -147,4 +148,19 @@ pub fn not_mounted(directory: &AbsPath, mount: &AbsPath) -> Error {
 pub fn snapshot_before_gone(directory: &AbsPath, n: u64) -> Error {
     let why = format!("{directory}: its snapshot {n}, which was taken before the command, is gone");
     Error::new(Kind::Stuck, why).without_state().with_path(directory)
+}
+
+/// The loss of a run that was cut off, if anything is lost.
+pub fn lost(run: &Collected) -> Option<String> {
+    let id = &run.id;
+    Some(match run.lost.as_ref()? {
+        Lost::Command { head } => format!(
+            "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {head}"
+        ),
+        Lost::Memory => format!("the run of session {id} was cut off; what it had changed lay in memory and is lost"),
+        Lost::Record(held) => format!(
+            "the machine went down in the run of session {id}, and its record with it: what it had changed lies unread in {}",
+            held.display()
+        ),
+    })
 }

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 
 use crate::capture::run::inside::Inside;
-use crate::config::edits;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -14,6 +13,7 @@ use crate::session::change::Changes;
 use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
 use crate::session::id::Id;
+use crate::settings::edits;
 use crate::tree::time;
 use crate::verb::resolve::want::Want;
 
@@ -245,8 +245,8 @@ pub fn but(counts: Counts) -> String {
         return String::new();
     }
     let rest = [(counts.taken_back(), "taken back"), (counts.never_in(), "still held")].into_iter().filter(|(n, _)| *n > 0);
-    let all = crate::config::grouped(counts.changes);
-    rest.map(|(n, what)| format!(", {} of {all} {what}", crate::config::grouped(n))).collect()
+    let all = crate::settings::grouped(counts.changes);
+    rest.map(|(n, what)| format!(", {} of {all} {what}", crate::settings::grouped(n))).collect()
 }
 
 /// The error for a path that is not in the session. It names the paths most like it.

@@ -3,7 +3,6 @@
 use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::checkpoint::limits::OnLimit;
 use crate::engine::job::Verb;
 use crate::engine::plan::conflict::Since;
 use crate::engine::report::Report;
@@ -17,6 +16,7 @@ use crate::session::opened::{Locked, Opener, Session};
 use crate::session::run::Arg;
 use crate::session::stage::Desk as Stage;
 use crate::session::store::Store;
+use crate::settings::OnLimit;
 use crate::tree::state::Object;
 use crate::verb::act::carry_out::carry_out;
 use crate::verb::act::carry_out::{Act, Conflicts};

@@ -3,10 +3,10 @@
 //! back. A terminal is no proof of one: some agents give their shell a terminal. A guard rail, not a jail: whoever has a shell can type what
 //! a person can.
 
-use crate::config::AgentCommit;
 use crate::error::Error;
 use crate::session::header::Header;
 use crate::session::opened::Session;
+use crate::settings::AgentCommit;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::made::Made;
 use super::notice::Notice;
-use crate::config::{CACHES, Cache};
 use crate::fs::path::AbsPath;
 use crate::fs::program;
+use crate::settings::{CACHES, Cache};
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
 

@@ -16,13 +16,13 @@ use super::carrier::{Asked, Carrier, Stop, Told};
 use super::serve::serve;
 use super::tools::{Effect, Name};
 use crate::agent::known::Agent;
-use crate::config::From;
 use crate::error::{At, Error, Kind};
 use crate::face::by;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::fs::interrupt;
 use crate::fs::signal_pipe;
+use crate::settings::From;
 use child::{Child, Program};
 
 /// Serves a client on standard input and output until it leaves.

@@ -3,9 +3,18 @@
 use std::path::Path;
 
 /// Places where leftovers of programs do not matter: caches, histories, temporary files.
-pub const MINOR: [&str; 6] = ["~/.cache", "~/.local/state", "~/.*_history", "~/.lesshst", "/tmp", "/var/tmp"];
+const MINOR: [&str; 6] = ["~/.cache", "~/.local/state", "~/.*_history", "~/.lesshst", "/tmp", "/var/tmp"];
 
-/// A glob of `commit.deny` or `commit.minor` in its final form: `~/` expanded, without a slash at its end.
+/// The default of `commit.minor`. Without a home directory it is shorter.
+pub fn minor(home: Option<&Path>) -> Vec<String> {
+    MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()
+}
+
+/// The final form of a glob: `~/` expanded, without a slash at its end. `*` and `?` match within one component, `**` across them. A glob
+/// without a '/' matches names at any depth, any other matches whole paths.
+///
+/// # Errors
+/// The glob cannot be meant.
 pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
     let plain = text.trim_end_matches('/');
     let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {
@@ -26,7 +35,7 @@ pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
     Ok(whole)
 }
 
-/// Matches whole paths by a glob of [`Config::deny`](super::Config::deny) or [`Config::minor`](super::Config::minor).
+/// Matches whole paths by a [`glob`].
 pub fn path_glob(glob: &str) -> Result<globset::Glob, globset::Error> {
     let anywhere = if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") };
     globset::GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build()

@@ -40,9 +40,10 @@ pub fn age(text: &str) -> Result<i64, String> {
     number.parse::<i64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)
 }
 
-/// `30d`, `12h`, `90s`: text that [`age`] reads as these seconds, in the largest unit up to a day that divides them.
+/// `2w`, `30d`, `90s`: text that [`age`] reads as these seconds, in the largest unit that divides them.
 pub fn age_word(seconds: i64) -> String {
-    let whole = [(86_400, 'd'), (3600, 'h'), (60, 'm')].into_iter().find(|(unit, _)| seconds % unit == 0);
+    let units = [(7 * 86_400, 'w'), (86_400, 'd'), (3600, 'h'), (60, 'm')];
+    let whole = units.into_iter().find(|(unit, _)| seconds > 0 && seconds % unit == 0);
     let (unit, word) = whole.unwrap_or((1, 's'));
     format!("{}{word}", seconds / unit)
 }

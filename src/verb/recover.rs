@@ -1,0 +1,163 @@
+//! `recover`: undoes or settles what was interrupted.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use super::desk::Desk;
+use super::error;
+use super::fact::Collected;
+use super::resolve::killed_run;
+use super::resolve::killed_run::TakenIn;
+use super::resolve::want::Want;
+use super::run::cut_off;
+use super::run::recovered::CutRun;
+use crate::engine::job::Verb;
+use crate::engine::ready::{self, way_on};
+use crate::engine::recover::interrupted;
+use crate::engine::recover::interrupted::{Choice, Outcome, Recovered};
+use crate::engine::report::Left;
+use crate::error::{Error, Kind};
+use crate::remedy::Remedy;
+use crate::session::id::Id;
+
+/// The interrupted work that was recovered; in JSON a list, docs/json.md.
+#[derive(Default)]
+pub struct Recovery {
+    pub operations: Vec<Recovered>,
+    /// Runs on the real tree.
+    pub runs: Vec<CutRun>,
+    /// Runs that were collected, and told of, as the session was looked for.
+    pub told: Vec<Collected>,
+    /// Other runs whose changes are held.
+    pub held: Vec<TakenIn>,
+    /// The error that ended it before all was looked at.
+    pub failed: Option<Error>,
+}
+
+impl Recovery {
+    /// True if nothing was interrupted.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.runs.is_empty() && self.told.is_empty() && self.held.is_empty()
+    }
+
+    /// The worst kind of what is not recovered in full.
+    pub fn kind(&self) -> Option<Kind> {
+        let of_operation = |one: &Recovered| match &one.outcome {
+            Outcome::Failed(error) => Some(error.kind()),
+            Outcome::Left(_) => Some(Kind::LeftOut),
+            _ => (!one.strays.is_empty()).then_some(Kind::LeftOut),
+        };
+        let failed = self.held.iter().filter_map(|(_, held)| held.as_ref().err().map(Error::kind));
+        self.operations.iter().filter_map(of_operation).chain(self.runs.iter().filter_map(CutRun::kind)).chain(failed).max()
+    }
+}
+
+/// Recovers all that was interrupted, or what the key names. `choice`: what to do where recovery cannot decide.
+///
+/// # Errors
+/// Nothing is called by the key; it is under way; another recant holds the store; the store cannot be read.
+pub fn recover(desk: &Desk, key: Option<&str>, choice: Option<Choice>) -> Result<Recovery, Error> {
+    desk.collected.replace(Some(Vec::new()));
+    let mut recovery = match key {
+        Some(key) => one(desk, key, choice)?,
+        None => all(desk)?,
+    };
+    recovery.told = desk.collected.take().unwrap_or_default();
+    Ok(recovery)
+}
+
+fn all(desk: &Desk) -> Result<Recovery, Error> {
+    let Some(store) = desk.store()? else { return Ok(Recovery::default()) };
+    let settled = ready::recover_alone(&desk.fs, store, || desk.say_waiting(store))?;
+    desk.say_unswept(settled.unswept);
+    let mut recovery = Recovery { operations: settled.recovered, ..Recovery::default() };
+    match cut_off::recover_all(desk, store) {
+        Ok(runs) => recovery.runs = runs,
+        Err(error) => return Ok(Recovery { failed: Some(error), ..recovery }),
+    }
+    recovery.held = killed_run::take_in_all(desk, store)?;
+    Ok(recovery)
+}
+
+fn one(desk: &Desk, key: &str, choice: Option<Choice>) -> Result<Recovery, Error> {
+    let (store, mut recovery) = (desk.store_with(key)?, Recovery::default());
+    if let Some(id) = cut_off::find(store, key)? {
+        recovery.runs.extend(cut_off::recover_one(desk, store, &id, choice)?);
+        return Ok(recovery);
+    }
+    let _lock = desk.store_lock(store)?;
+    let id = desk.find(store, Some(key), Want::Tend)?;
+    // An operation whose state is unclear needs the choice; recovery reports other errors, too. A session that an operation was at work on
+    // has no run any more.
+    if matches!(interrupted::finding(store, &id), Ok(None)) {
+        recovery.held.extend(killed_run::take_in_one(desk, store, &id));
+    } else {
+        recovery.operations.push(interrupted::one(&desk.fs, store, &id, choice));
+    }
+    Ok(recovery)
+}
+
+impl Serialize for Recovery {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = self.operations.iter().map(Row::of_operation).chain(self.runs.iter().map(Row::of_run));
+        let told = self.told.iter().map(|collected| Row::of_held(&collected.id, Ok(collected)));
+        let rows: Vec<Row<'_>> =
+            rows.chain(told).chain(self.held.iter().map(|(id, held)| Row::of_held(id, held.as_ref()))).collect();
+        let mut document = serializer.serialize_struct("Recovery", 1)?;
+        document.serialize_field("recovered", &rows)?;
+        document.end()
+    }
+}
+
+/// One thing that was recovered, as JSON has it.
+#[derive(Serialize)]
+struct Row<'a> {
+    session: &'a Id,
+    verb: Option<&'static str>,
+    result: &'static str,
+    left: Vec<&'a Left>,
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<Remedy>,
+}
+
+impl<'a> Row<'a> {
+    fn new(session: &'a Id, verb: Option<&'static str>, result: &'static str) -> Self {
+        Self { session, verb, result, left: Vec::new(), notes: Vec::new(), why: None, remedy: None }
+    }
+
+    fn failed(self, why: String, error: &Error) -> Self {
+        Self { result: "failed", why: Some(why), remedy: error.advice().cloned(), ..self }
+    }
+
+    fn of_operation(one: &'a Recovered) -> Self {
+        let row = Self::new(&one.id, one.verb.map(Verb::word), "left");
+        let mut row = match &one.outcome {
+            Outcome::Cleaned => Self { result: "cleaned", ..row },
+            Outcome::Undone => Self { result: "undone", ..row },
+            Outcome::Settled => Self { result: "settled", ..row },
+            Outcome::Left(left) => Self { left: left.iter().collect(), remedy: way_on(one, left), ..row },
+            Outcome::Failed(error) => row.failed(error.to_string(), error),
+        };
+        row.left.extend(&one.strays);
+        Self { notes: one.notes.clone(), ..row }
+    }
+
+    fn of_run(run: &'a CutRun) -> Self {
+        let row = Self { left: run.left().iter().collect(), ..Self::new(&run.id, Some("run"), run.result()) };
+        match run.problem() {
+            Some(error) => row.failed(error.message().to_owned(), error),
+            None => row,
+        }
+    }
+
+    fn of_held(id: &'a Id, held: Result<&Collected, &Error>) -> Self {
+        let row = Self::new(id, Some("run"), "collected");
+        match held {
+            Ok(collected) => Self { notes: error::lost(collected).into_iter().collect(), ..row },
+            Err(error) => row.failed(error.message().to_owned(), error),
+        }
+    }
+}
