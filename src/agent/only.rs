@@ -1,18 +1,16 @@
 //! A turn alone, where later ones or somebody else went on in what it wrote: its change is taken out of what is there now, by lines.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 
 use super::turn::Turn;
 use crate::compare::merge::Onto;
 use crate::compare::merge::taken_out;
 use crate::compare::view::TEXT_LIMIT;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::snapshot::compare::{self, Difference};
-use crate::snapshot::content::{Content, Kept};
+use crate::snapshot::content::{Kept, beginning};
 use crate::snapshot::manifest::{At as Place, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -70,17 +68,14 @@ impl<'a> TakingOut<'a> {
         if !is_read(state) {
             return Ok(Vec::new());
         }
-        match self.kept.content(&Entry::of(path.clone(), Some(state.clone()), at))? {
-            Content::Small(bytes) => Ok(bytes),
-            Content::Large(file) => read(&file, path),
-        }
+        self.kept.beginning(&Entry::of(path.clone(), Some(state.clone()), at), TEXT_LIMIT + 1)
     }
 
     /// The content on the tree, likewise.
     fn on_tree(&mut self, path: &AbsPath, state: &State) -> Result<Vec<u8>, Error> {
         let path = whole(&self.series.directory, path)?;
         match path.parent().filter(|_| is_read(state)) {
-            Some(parent) => read(&self.roots.directory(&parent)?.at(path.name()).open_file()?, &path),
+            Some(parent) => beginning(&self.roots.directory(&parent)?.at(path.name()).open_file()?, TEXT_LIMIT + 1, &path),
             None => Ok(Vec::new()),
         }
     }
@@ -88,10 +83,4 @@ impl<'a> TakingOut<'a> {
 
 fn is_read(state: &State) -> bool {
     state.is_file() && state.size() <= TEXT_LIMIT
-}
-
-fn read(file: &File, path: &AbsPath) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    file.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).at("read", path)?;
-    Ok(bytes)
 }

@@ -98,7 +98,7 @@ impl Report {
 fn kind_of(done: Done) -> ChangeKind {
     match done {
         Done::Created | Done::Recreated => ChangeKind::Created,
-        Done::Modified | Done::Restored => ChangeKind::Modified,
+        Done::Modified | Done::Restored | Done::Merged => ChangeKind::Modified,
         Done::Deleted | Done::Removed => ChangeKind::Deleted,
         Done::Metadata => ChangeKind::Metadata,
         Done::Unchanged => ChangeKind::Unchanged,

@@ -9,7 +9,6 @@ use super::store::{Store, absolute, path_of};
 use crate::engine::Effect;
 use crate::engine::job::OnConflict;
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
 use crate::fs::resolve;
 use crate::session::change::Changes;
 use crate::session::log;
@@ -75,7 +74,7 @@ impl Store {
     /// ```
     pub fn take_snapshot(&self, directory: &Path, message: Option<&str>) -> Result<(u64, Vec<(PathBuf, String)>), Error> {
         let directory = resolve::absolute(absolute(directory)?)?;
-        place::check(&directory, &self.store.path, home().as_ref())?;
+        place::check(&directory, &self.store.path, resolve::home().as_ref())?;
         self.recover_first()?;
         let asked = Asked {
             message: message.map(Into::into),
@@ -177,9 +176,4 @@ impl Store {
     fn take_away(&self, session: Locked) {
         drop(self.store.remove_session(&self.fs, session));
     }
-}
-
-/// The home directory's real path.
-fn home() -> Option<AbsPath> {
-    resolve::absolute(&dirs::home_dir()?).ok()
 }

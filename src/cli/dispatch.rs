@@ -1,6 +1,6 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
-use super::{agent_diff, checkpoint, far, prune_all, review, snapshot, snapshot_diff, snapshot_restore, snapshot_verify};
+use super::{far, review};
 use crate::error::Error;
 use crate::face::args::table::effect;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
@@ -8,6 +8,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::mcp::carry;
 use crate::face::program::complete;
+use crate::face::text::agent::diff::diff as diff_turn;
 use crate::face::text::agent::guide::guide;
 use crate::face::text::agent::hook::hook;
 use crate::face::text::agent::install::install;
@@ -16,7 +17,8 @@ use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
 use crate::face::text::{
-    acts, cat, config, diff, discard, doctor, here, list, log, man, moving, recover, rewind, run, show, stage, status, steps,
+    acts, cat, checkpoint, config, diff, discard, doctor, here, list, log, man, moving, prune, recover, rewind, run, show,
+    snapshot, stage, status, steps,
 };
 use crate::verb::agent::install::Deed;
 use crate::verb::confirm::take_back_overdue;
@@ -61,19 +63,19 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Checkpoint { verb } => match verb {
             CheckpointVerb::List => checkpoint::list(call),
             CheckpointVerb::Show(args) => checkpoint::show(call, &args),
-            CheckpointVerb::Verify(args) => checkpoint::check(call, &args),
+            CheckpointVerb::Verify(args) => checkpoint::verify(call, &args),
         },
         Verb::Snapshot { verb } => match verb {
-            SnapshotVerb::Create(args) => snapshot::create(call, &args),
-            SnapshotVerb::List(args) => snapshot::list(call, &args),
-            SnapshotVerb::Show(args) => snapshot::show(call, &args),
-            SnapshotVerb::Diff(args) => snapshot_diff::diff(call, &args),
-            SnapshotVerb::Verify(args) => snapshot_verify::verify(call, &args),
-            SnapshotVerb::Restore(args) => snapshot_restore::restore(call, &args),
+            SnapshotVerb::Create(args) => snapshot::create::create(call, &args),
+            SnapshotVerb::List(args) => snapshot::list::list(call, &args),
+            SnapshotVerb::Show(args) => snapshot::show::show(call, &args),
+            SnapshotVerb::Diff(args) => snapshot::diff::diff(call, &args),
+            SnapshotVerb::Verify(args) => snapshot::verify::verify(call, &args),
+            SnapshotVerb::Restore(args) => snapshot::restore::restore(call, &args),
         },
         Verb::Agent { verb } => match verb {
             AgentVerb::Turns(args) => turns(call, &args),
-            AgentVerb::Diff(args) => agent_diff::diff(call, args),
+            AgentVerb::Diff(args) => diff_turn(call, args),
             AgentVerb::Undo(args) => undo_turns(call, &args),
             AgentVerb::Run(args) => run_agent(call, &args),
             AgentVerb::Install(args) => install(call, &args, Deed::Install),
@@ -83,7 +85,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         },
         Verb::Hook(args) => hook(call, &args),
         Verb::Mcp => carry::mcp(call),
-        Verb::Prune(args) => prune_all::prune(call, &args),
+        Verb::Prune(args) => prune::prune(call, &args),
         Verb::Recover(args) => recover::recover(call, &args),
         Verb::Cat(args) => cat::cat(call, &args),
         Verb::Status(args) => status::status(call, &args),

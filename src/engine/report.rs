@@ -32,6 +32,8 @@ pub enum Done {
     Removed,
     /// Mode, owner, times or xattrs were set.
     Metadata,
+    /// A restore took it out of what came later.
+    Merged,
     /// It was as wanted already.
     Unchanged,
 }
@@ -60,6 +62,7 @@ impl Done {
             Self::Restored => "restored",
             Self::Removed => "removed",
             Self::Metadata => "metadata",
+            Self::Merged => "merged",
             Self::Unchanged => "unchanged",
         }
     }

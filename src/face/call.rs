@@ -10,20 +10,18 @@ use super::text::fact;
 use super::{by, errors, watcher};
 use crate::compare::sources::Sources;
 use crate::engine::Progress;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::face::text::parts::ask;
 use crate::face::text::question;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::remedy::Command;
 use crate::session::by::By;
 use crate::session::id::Id;
 use crate::session::opened::Session;
 use crate::session::store::Store;
 use crate::settings::Settings;
 use crate::verb::desk::{Caller, Desk};
-use crate::verb::error::not_confirmed;
 use crate::verb::fact::Said;
 use crate::verb::parts::select::Selection;
 use crate::verb::question::{Choosing, Question};
@@ -109,26 +107,6 @@ impl Call {
             // The store's path is what the problem is about.
             Err(_) => problem,
         }
-    }
-
-    /// Refuses to drop what recant itself chose, unless a person can be asked or `-y` is given. `what`: which verb drops what. `shows`:
-    /// the command that lists it.
-    pub fn need_asking(&self, what: &str, shows: Command) -> Result<(), Error> {
-        if self.yes || self.can_ask {
-            return Ok(());
-        }
-        let problem = Error::new(Kind::Usage, format!("{what}, and there is no terminal to ask at"));
-        Err(problem.with_remedy(shows + " shows it; -y goes on"))
-    }
-
-    /// Asks, if a person sits at a terminal and `-y` was not given. Without a terminal the verb alone is enough.
-    pub fn confirm(&self, question: &str) -> Result<(), Error> {
-        if self.yes || !self.can_ask { Ok(()) } else { self.ask(question) }
-    }
-
-    /// Asks the person at the terminal.
-    pub fn ask(&self, question: &str) -> Result<(), Error> {
-        if is_yes(&self.out, question) { Ok(()) } else { Err(not_confirmed()) }
     }
 
     /// Notes that the person at the terminal has looked at what a session holds.

@@ -8,7 +8,6 @@ pub mod bar;
 pub mod brief;
 pub mod by;
 pub mod call;
-pub mod directory;
 pub mod door;
 pub mod ended;
 pub mod errors;

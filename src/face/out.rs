@@ -20,7 +20,6 @@ use crate::compare::shown::{Names, cut};
 use crate::compare::visible;
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
-use crate::session::id::Id;
 use crate::settings::Color;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +31,6 @@ pub enum Form {
 /// The streams that all output goes to.
 pub struct Out {
     pub form: Form,
-    /// The session that the verb made or changed, if known: a screen that called the verb asks for it.
-    pub session: RefCell<Option<Id>>,
     /// All that is printed, if that is kept for a screen.
     kept: Option<Kept>,
     quiet: bool,
@@ -64,7 +61,6 @@ impl Out {
         };
         Self {
             form,
-            session: RefCell::default(),
             kept: None,
             quiet,
             verbose,

@@ -93,11 +93,6 @@ pub fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find recant's own program")
 }
 
-/// The home directory, without links.
-pub fn home() -> Option<AbsPath> {
-    absolute(&dirs::home_dir()?).ok()
-}
-
 /// The working directory.
 ///
 /// # Errors

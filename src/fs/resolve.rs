@@ -17,6 +17,11 @@ fn shown(path: &Path) -> String {
     Shown(path.as_os_str().as_bytes()).to_string()
 }
 
+/// The home directory, without links.
+pub fn home() -> Option<AbsPath> {
+    absolute(&dirs::home_dir()?).ok()
+}
+
 /// An absolute path without links, `.` and `..`: the existing part by realpath(3), the rest unchanged.
 ///
 /// Errors: a link on the way that leads nowhere or in a circle, a directory that cannot be searched, `..` below a missing directory.

@@ -12,8 +12,8 @@ use super::paths::whole;
 use super::rule_source::{Before, Source};
 use super::rules::{Rules, Vcs, Why, is_vcs, vcs_above};
 use super::series::Series;
-use super::walk::{Ahead, Met, Object};
-use crate::error::{Error, reason};
+use super::walk::{Ahead, Met, Object, Unseen};
+use crate::error::Error;
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Time};
 use crate::fs::path::AbsPath;
@@ -90,6 +90,8 @@ pub struct Compared {
     pub touched: Vec<Difference>,
     /// The paths that are not compared, as one side is unknown, with the reason.
     pub left: Vec<(AbsPath, String)>,
+    /// Those among them that rights keep recant from, with all below.
+    pub closed: BTreeSet<AbsPath>,
     /// The paths on the tree that stay whatever the snapshot says: a directory that holds one of these stays too.
     pub kept: Vec<(AbsPath, &'static str)>,
     /// One flag for each asked path: true if either side has it.
@@ -313,6 +315,7 @@ impl Comparing<'_> {
             }
             Some(Met::Unlisted { path, why }) => {
                 self.done.kept.push((path.clone(), "it cannot be looked at"));
+                self.note_closed(&path, &why);
                 self.leave_all(path, &format!("it cannot be looked at: {why}"), true);
                 return Ok(());
             }
@@ -486,12 +489,20 @@ impl Comparing<'_> {
         self.next_known.as_ref().filter(|known| known.path == *path)
     }
 
+    fn note_closed(&mut self, path: &AbsPath, why: &Unseen) {
+        if let Unseen::Closed = why {
+            self.done.closed.insert(path.clone());
+        }
+    }
+
     /// Leaves an object that cannot be read. If it is no directory, the snapshot's content in one of that name has no place.
     fn leave(&mut self, path: &AbsPath, object: &Object, error: &std::io::Error) -> Result<Option<Seen>, Error> {
         if let Some(ours) = of_ours(&whole(self.directory, path)?, error) {
             return Err(ours);
         }
-        let why = format!("it cannot be read: {}", reason(error));
+        let unseen = Unseen::of(error);
+        self.note_closed(path, &unseen);
+        let why = format!("it cannot be read: {unseen}");
         self.done.kept.push((path.clone(), "it cannot be read"));
         if object.stat.sort == Sort::Directory {
             self.done.left.push((path.clone(), why));

@@ -7,8 +7,9 @@
 //! reading manifests.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::SeekFrom;
@@ -411,6 +412,17 @@ impl<'a> Kept<'a> {
         }
     }
 
+    /// Reads the first `most` bytes of content.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn beginning(&mut self, entry: &Entry, most: u64) -> Result<Vec<u8>, Error> {
+        match self.content(entry)? {
+            Content::Small(bytes) => Ok(bytes),
+            Content::Large(file) => beginning(&file, most, self.shown(&entry.path)),
+        }
+    }
+
     /// Reads content, and compares it with its hash.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), Error> {
         let Content::Large(file) = self.content(entry)? else { return Ok(()) };
@@ -464,6 +476,16 @@ impl<'a> Kept<'a> {
         }
         self.pack.as_ref().map(|(_, file, _)| file).ok_or_else(|| damaged(self.dir.path().display(), "a pack is missing"))
     }
+}
+
+/// Reads the first `most` bytes of a file, which an error calls `shown`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn beginning(file: &File, most: u64, shown: impl Display) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).at("read", shown)?;
+    Ok(bytes)
 }
 
 pub enum Content {

@@ -25,6 +25,7 @@ use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use serde::Serialize;
 use taking::{Content, First, Seen, Taking, has_several_names};
 
 /// The request for a snapshot.
@@ -82,8 +83,10 @@ pub struct Made {
 }
 
 /// The ways a request ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum How {
+    #[serde(rename = "created")]
     New,
     /// Nothing has changed since this one.
     Unchanged,
@@ -289,8 +292,8 @@ impl Taking<'_> {
         match met {
             Met::Object(object) => self.object(&object),
             Met::Unlisted { path, why } => {
-                self.unread.push((path.clone(), why.clone()));
-                self.not_read(path, why)
+                self.unread.push((path.clone(), why.to_string()));
+                self.not_read(path, why.to_string())
             }
             Met::Left { why, .. } if why.is_rule() => {
                 self.counts.excluded += 1;

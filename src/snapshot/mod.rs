@@ -35,6 +35,7 @@ pub mod create;
 pub mod error;
 mod hard_links;
 mod hashing;
+pub mod heads;
 pub mod index;
 mod indexes;
 pub mod manifest;

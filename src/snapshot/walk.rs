@@ -2,6 +2,7 @@
 //! can be got back elsewhere ([`cover`]), as other mounts, as recant's own store.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Display};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -27,8 +28,31 @@ pub enum Met {
     /// An object that cannot be looked at, or a directory that cannot be listed: it, or its content, is unknown.
     Unlisted {
         path: AbsPath,
-        why: String,
+        why: Unseen,
     },
+}
+
+/// The reason why something is unknown.
+#[derive(Debug, Clone)]
+pub enum Unseen {
+    /// Its rights keep recant out (EACCES): its owner can give them.
+    Closed,
+    Other(String),
+}
+
+impl Unseen {
+    pub fn of(error: &std::io::Error) -> Self {
+        if error.raw_os_error() == Some(libc::EACCES) { Self::Closed } else { Self::Other(reason(error)) }
+    }
+}
+
+impl Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "permission denied",
+            Self::Other(why) => why,
+        })
+    }
 }
 
 /// An object on the way.
@@ -279,7 +303,8 @@ impl<'a> Walk<'a> {
         };
         let length = self.top.as_bytes().len() + object.path.as_bytes().len() + 1;
         if length + NAME_MAX > LENGTH_MAX && names.iter().any(|name| length + name.len() > LENGTH_MAX) {
-            return Ok(Some(Met::Unlisted { path: object.path.clone(), why: PathError::TooDeep.to_string() }));
+            let why = Unseen::Other(PathError::TooDeep.to_string());
+            return Ok(Some(Met::Unlisted { path: object.path.clone(), why }));
         }
         names.sort_unstable();
         if self.leaves_vcs && !is_top && is_bare(&dir, &names) && !self.was_ordinary(&object.path)? {
@@ -303,10 +328,10 @@ impl<'a> Walk<'a> {
     }
 
     /// The reason why something cannot be looked at, if the cause is its own.
-    fn unlisted(&self, path: &AbsPath, error: &std::io::Error) -> Result<String, Error> {
+    fn unlisted(&self, path: &AbsPath, error: &std::io::Error) -> Result<Unseen, Error> {
         match of_ours(&whole(&self.top, path)?, error) {
             Some(ours) => Err(ours),
-            None => Ok(reason(error)),
+            None => Ok(Unseen::of(error)),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::act::steps_behind::Behind;
+use super::prune::report::All;
 use super::run::notice::Notice;
+use super::snapshot::fact::Fact;
 use crate::capture::layers::rejoin::Rest;
 use crate::engine::recover::interrupted::{Finding, Recovered};
 use crate::error::Error;
@@ -113,6 +115,12 @@ pub enum Said<'a> {
     EditedByLink { link: &'a AbsPath, path: &'a AbsPath },
     /// The store does not keep what was added to settings.
     EditNotRecorded(&'a Error),
+    /// A fact about snapshots.
+    Snapshot(Fact<'a>),
+    /// A record of a damaged session cannot be read: what is lost with it is counted, not listed.
+    LossNotListed(&'a Error),
+    /// The settings let go of this, which is to be pruned.
+    Prunes(&'a All),
 }
 
 /// An act of somebody else, for an agent.

@@ -1,6 +1,7 @@
 //! The questions of a verb: yes or no, and the choice of `--patch`. A face has the words.
 
 use super::agent::uncovered::NotCovered;
+use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::want::Want;
 use super::restored::Row;
@@ -41,6 +42,10 @@ pub enum Question<'a> {
     AddHooks(&'a [&'a AbsPath]),
     /// recant's hooks are to be removed from these files.
     RemoveHooks(&'a [&'a AbsPath]),
+    /// A restore removes and overwrites these paths; or moves a HEAD, if there are none.
+    Restore { removed: &'a [&'a AbsPath], overwritten: &'a [&'a AbsPath] },
+    /// Something is to be pruned.
+    Prune(Prune<'a>),
 }
 
 /// The choice that `--patch` asks for: of each change, or of each of its blocks, whether it is taken.

@@ -1,104 +1,126 @@
-//! Putting back what snapshots have: a session of the differences, committed by the engine like any other.
+//! Puts back what snapshots have, by a session of its own: the act of `snapshot restore` and `agent undo`.
 
 use std::collections::HashMap;
 
-use super::act::carry_out::{self, Conflicts};
+use super::act::carry_out as act;
+use super::act::carry_out::Conflicts;
 use super::act::temporary::{filled, take_away};
 use super::desk::Desk;
-use super::error::{closed_path, damaged_snapshot};
+use super::error;
 use super::fact::Said;
 use super::restored::Row;
 use crate::engine::Effect;
-use crate::engine::report::{Left, Report};
+use crate::engine::report::{Done, Left, Report};
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::{Locked, Session};
 use crate::session::store::Store;
-use crate::snapshot::compare::{self, Compared};
+use crate::snapshot::compare::{Compared, Difference};
+use crate::snapshot::restore::{fill, fill_to_ask};
 use crate::snapshot::series::Series;
-use crate::snapshot::{restore, whole};
+use crate::snapshot::whole;
 
+/// The entry of the log: for the session, and the number of paths that were changed and left, if it was done.
 pub type Entering<'a> = dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry + 'a;
 
 /// An act that puts back what snapshots have.
-pub struct Putting<'a> {
-    pub recorded: String,
+pub struct PutBack<'a> {
+    /// The command of its session.
+    pub command: String,
     /// The act after "cannot" in a sentence.
-    pub act: &'a str,
+    pub act: String,
     /// The snapshot that has most of it.
     pub n: u64,
-    /// The log's entry: for the session, and the number of paths that were changed and left, if it was done.
     pub entry: &'a Entering<'a>,
     /// True if it goes on over what somebody does meanwhile.
     pub force: bool,
+    /// True if nothing is to be changed.
+    pub dry_run: bool,
+}
+
+/// The paths that went back, or would, and those that stay.
+#[derive(Debug)]
+pub struct WentBack {
+    /// The session that did it; `None` in a dry run.
+    pub session: Option<Id>,
+    pub paths: Vec<Row>,
+    pub left: Vec<Left>,
+}
+
+/// Puts the differences back, or tells what that would do. What cannot go back stays, and leaves `compared`.
+///
+/// # Errors
+/// Nothing of it can go back; all that stands against a commit.
+pub fn put_back(
+    desk: &Desk,
+    store: &Store,
+    series: &Series,
+    compared: &mut Compared,
+    putting: &PutBack<'_>,
+) -> Result<WentBack, Error> {
+    let (session, report) = loop {
+        let done = match putting.dry_run {
+            true => ask(desk, store, series, compared, putting).map(|report| (None, report)),
+            false => commit(desk, store, series, compared, putting).map(|(session, report)| (Some(session), report)),
+        };
+        match done {
+            Err(error) if give_up(series, compared, &error) => {}
+            done => break done?,
+        }
+    };
+    report.notes.iter().for_each(|note| desk.caller.tell(Said::Warning(note)));
+    let left = self::left(series, compared)?.into_iter().chain(report.left).collect();
+    Ok(WentBack { session: session.map(|session| session.id().clone()), paths: rows(series, compared)?, left })
 }
 
 /// Makes a session of the differences, and commits it. If that comes to nothing, the session is removed.
-fn put_back(
+fn commit(
     desk: &Desk,
     store: &Store,
     series: &Series,
     compared: &Compared,
-    putting: &Putting<'_>,
+    putting: &PutBack<'_>,
 ) -> Result<(Locked, Report), Error> {
     let mut writing_out = None;
-    let fill = |session: &mut Locked| restore::fill(&desk.fs, series, compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(desk, store, store.begin_own(&desk.fs, putting.recorded.clone())?, fill)?;
+    let fill = |session: &mut Locked| fill(&desk.fs, series, compared, session).map(|writing| writing_out = writing);
+    let mut session = filled(desk, store, store.begin_own(&desk.fs, putting.command.clone())?, fill)?;
     let terms = (Conflicts::forced(putting.force), Effect::Apply);
-    let done = carry_out::restore(desk, store, &mut session, putting.act, terms);
+    let done = act::restore(desk, store, &mut session, &putting.act, terms);
     drop(writing_out);
     let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
     desk.note_in_log(store, &(putting.entry)(&session, counts));
     match done {
         Ok(report) => Ok((session, report)),
         Err(problem) => {
-            let problem = damaged_snapshot(problem, &series.directory, putting.n);
             // Nothing was changed, and the snapshot still has the content. If the engine is stuck, the session stays.
-            if !matches!(problem.kind(), Kind::Stuck) {
+            if problem.kind() != Kind::Stuck {
                 take_away(desk, store, session);
             }
-            Err(problem)
+            Err(of_snapshot(problem, series, putting.n))
         }
     }
 }
 
-/// Does what [`put_back`] does, but for what cannot be done: that stays, with the reason, and the rest goes back.
-pub fn put_back_what_can(
-    desk: &Desk,
-    store: &Store,
-    series: &Series,
-    compared: &mut Compared,
-    putting: &Putting<'_>,
-) -> Result<(Locked, Report), Error> {
-    loop {
-        match put_back(desk, store, series, compared, putting) {
-            Err(error) if give_up(series, compared, &error) => {}
-            done => return done,
-        }
-    }
+/// Asks the engine what it would do, with a session without content that is removed again.
+fn ask(desk: &Desk, store: &Store, series: &Series, compared: &Compared, putting: &PutBack<'_>) -> Result<Report, Error> {
+    let fill = |session: &mut Locked| fill_to_ask(&desk.fs, series, compared, session);
+    let mut session = filled(desk, store, store.begin_own(&desk.fs, putting.command.clone())?, fill)?;
+    let done = act::restore(desk, store, &mut session, &putting.act, (Conflicts::Stop, Effect::Print));
+    take_away(desk, store, session);
+    done.map_err(|problem| of_snapshot(problem, series, putting.n))
 }
 
-/// Reports what the engine would do, as [`would`] does, but for what it cannot do.
-pub fn would_what_can(
-    desk: &Desk,
-    store: &Store,
-    series: &Series,
-    compared: &mut Compared,
-    recorded: (String, &str, u64),
-) -> Result<Report, Error> {
-    let (recorded, act, n) = recorded;
-    loop {
-        match would(desk, store, series, compared, (recorded.clone(), act, n)) {
-            Err(error) if give_up(series, compared, &error) => {}
-            done => return done,
-        }
-    }
+/// Names the snapshot in the error for damage that the engine finds when it hashes large files: that names a session which is removed by
+/// then.
+fn of_snapshot(problem: Error, series: &Series, n: u64) -> Error {
+    if problem.kind() == Kind::Damaged { error::damaged_content(problem, &series.directory, n) } else { problem }
 }
 
 /// Leaves the paths that prevented an act. False if it was prevented by something else.
 fn give_up(series: &Series, compared: &mut Compared, error: &Error) -> bool {
-    let prevented_by = carry_out::prevented_by(error);
+    let prevented_by = act::prevented_by(error);
     let rows: HashMap<&str, &str> = prevented_by.iter().map(|row| (&*row.path, &*row.why)).collect();
     let why = |path: &AbsPath| {
         let mut above = std::iter::successors(Some(path.clone()), AbsPath::parent);
@@ -107,47 +129,34 @@ fn give_up(series: &Series, compared: &mut Compared, error: &Error) -> bool {
     compared.give_up(&series.directory, why)
 }
 
-/// Reports what the engine would do. Asks it as a restore does, with a session without content that is removed again.
-fn would(
-    desk: &Desk,
-    store: &Store,
-    series: &Series,
-    compared: &Compared,
-    (recorded, act, n): (String, &str, u64),
-) -> Result<Report, Error> {
-    let fill = |session: &mut Locked| restore::fill_to_ask(&desk.fs, series, compared, session);
-    let mut session = filled(desk, store, store.begin_own(&desk.fs, recorded)?, fill)?;
-    let done = carry_out::restore(desk, store, &mut session, act, (Conflicts::Stop, Effect::Print));
-    take_away(desk, store, session);
-    let report = done.map_err(|problem| damaged_snapshot(problem, &series.directory, n))?;
-    report.notes.iter().for_each(|note| desk.caller.tell(Said::Warning(note)));
-    Ok(report)
-}
-
-/// The paths that the comparison left out, then those that the engine did.
-pub fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
-    left.extend(report.left.iter().cloned());
-    left
-}
-
+/// The paths that differ, each with what becomes of it.
+///
+/// # Errors
+/// One of them is too long.
 pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Error> {
-    let row = |d: &compare::Difference| {
-        let done = match (&d.now, &d.then) {
-            (None, _) => "recreated",
-            (_, None) => "removed",
-            _ if d.is_metadata() => "metadata",
-            _ if d.merged.is_some() => "merged",
-            _ => "restored",
-        };
-        Ok(Row { path: whole(&series.directory, &d.path)?, done })
-    };
+    let row = |difference: &Difference| Ok(Row { path: whole(&series.directory, &difference.path)?, done: done(difference) });
     compared.differences.iter().map(row).collect()
 }
 
+fn done(difference: &Difference) -> Done {
+    match (&difference.now, &difference.then) {
+        (None, _) => Done::Recreated,
+        (_, None) => Done::Removed,
+        _ if difference.is_metadata() => Done::Metadata,
+        _ if difference.merged.is_some() => Done::Merged,
+        _ => Done::Restored,
+    }
+}
+
+/// The paths that stay, each with the reason, and what opens it if rights keep recant out: `--force` does not help there.
+///
+/// # Errors
+/// One of them is too long.
 pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Error> {
-    let row = |(path, why): &(AbsPath, String)| {
-        let path = whole(&series.directory, path)?;
-        let why = closed_path(&path, why);
+    let row = |(inner, why): &(AbsPath, String)| {
+        let path = whole(&series.directory, inner)?;
+        let is_closed = compared.closed.iter().any(|closed| inner.is_under(closed));
+        let why = if is_closed { error::closed(&path, why) } else { why.clone() };
         Ok(Left { path, why })
     };
     compared.left.iter().map(row).collect()

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use crate::engine::report::Done;
 use crate::fs::path::AbsPath;
 
 /// A path, and the act on it.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Row {
     pub path: AbsPath,
-    pub done: &'static str,
+    pub done: Done,
 }

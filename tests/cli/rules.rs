@@ -301,7 +301,7 @@ fn each_test_that_the_table_of_faults_names_is_there() {
 }
 
 /// Texts of several words in `verb` beside its errors that are no English: of the log, and commands that a value has.
-const NO_ENGLISH: [(&str, &str); 14] = [
+const NO_ENGLISH: [(&str, &str); 16] = [
     ("src/verb/agent/undo.rs", "agent undo {"),
     ("src/verb/confirm.rs", "not confirmed"),
     ("src/verb/discard/parts.rs", "discard paths"),
@@ -310,6 +310,8 @@ const NO_ENGLISH: [(&str, &str); 14] = [
     ("src/verb/moving.rs", "session import"),
     ("src/verb/path_log.rs", "agent undo {n}"),
     ("src/verb/path_log.rs", "snapshot restore {}"),
+    ("src/verb/prune/kind.rs", "discarded session"),
+    ("src/verb/snapshot/restore.rs", "snapshot restore {n} {directory}"),
     ("src/verb/run/shell.rs", "fish_prompt"),
     // The standing of what changed a path, in JSON.
     ("src/verb/path_log.rs", "set aside"),
@@ -372,12 +374,11 @@ const RIGHT_LOOKS: [(&str, &str, &str); 16] = [
     ("src/remote/install.rs", "recant-refused ", "a word of the protocol"),
     ("src/session/run.rs", "EARLIER", "a mark in a stored note"),
     ("src/verb/undo.rs", "agent install ", "the words of a command"),
-    // Until the verbs of the screen, of snapshots and of differences return values.
+    // Until the screen and differences return values.
     ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
     ("src/compare/html/file.rs", "mode ", "remarks of a difference"),
-    ("src/verb/error/restore.rs", "it cannot be", "what a comparison left"),
 ];
 
 /// A look: the value that is looked into, and the argument.

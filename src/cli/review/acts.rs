@@ -12,10 +12,10 @@ use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
-use crate::face::guard;
 use crate::face::screen::facts::{Act, Ended};
 use crate::face::text::acts;
 use crate::face::text::agent::undo::say as say_turns;
+use crate::face::text::snapshot::restore;
 use crate::face::text::{discard, rewind};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
@@ -29,10 +29,13 @@ use crate::verb::discard::{Discard, Discarded, End};
 use crate::verb::error::refused;
 use crate::verb::parts::picks;
 use crate::verb::resolve::guard::limited;
+use crate::verb::resolve::named_changes::TypedPath;
 use crate::verb::resolve::target::{Target, What};
 use crate::verb::resolve::want::Want;
 use crate::verb::rewind as rewinds;
 use crate::verb::rollback::{self, Rollback};
+use crate::verb::snapshot::restore::{self as restores, Restore};
+use crate::verb::snapshot::series::Named;
 use crate::verb::{gate, redo};
 
 type Words = Vec<OsString>;
@@ -202,11 +205,16 @@ impl<'c> Acts<'c> {
             Ok(changed) => return Ended::Changed(changed),
             Err(problem) => return Ended::Refused(lines_of(&problem)),
         }
-        let mut words = words(["snapshot", "restore", &n.to_string(), "--dir"]);
-        words.push(directory.as_path().into());
-        words.push("--".into());
-        words.extend(picked.0.iter().map(|pick| pick.path.as_path().into()));
-        let done = self.call_by(&words);
+        let paths: Vec<TypedPath> = paths(picked).iter().map(|path| TypedPath::below(path.as_path(), path.as_path())).collect();
+        let of = Named { dir: Some(directory.as_path()), key: &n.to_string(), paths: &paths };
+        let done = self.verb(None, |call| {
+            if let Some(variable) = limited(call) {
+                return Err(refused(variable, command(format_args!("review --snapshot {n} --dir {directory}"))));
+            }
+            let restored = restores::restore(call, &Restore::of(of))?;
+            restore::say(&call.out, &restored);
+            Ok(Some((Vec::new(), restored.session)))
+        });
         self.ended(done, format!("restore from snapshot {n}"), |_, made| rolls_back(made))
     }
 
@@ -380,16 +388,6 @@ impl<'c> Acts<'c> {
         gate::before_changes(&call)?;
         let (headlines, id) = act(&call)?.unwrap_or_default();
         Ok(Made { lines: call.out.kept(), headlines, id })
-    }
-
-    /// Carries out a call by words with all that it prints kept.
-    fn call_by(&self, words: &[OsString]) -> Result<Made, Error> {
-        let verb = parsed(words).map_err(Error::refused)?;
-        guard::refuse(self.call, &verb, words, false)?;
-        let call = self.call.for_screen();
-        (self.carry_out)(&call, verb)?;
-        call.out.finish()?;
-        Ok(Made { lines: call.out.kept(), headlines: Vec::new(), id: call.out.session.take() })
     }
 
     /// The end of a deed. `back`: how it is undone, by the session that it made or changed, if there is one.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use super::session::opened;
 use super::words::look as look_by;
 use super::words::said;
-use crate::cli::snapshot::{of_key, series_of};
-use crate::cli::snapshot_diff;
 use crate::compare::entries::Taken;
 use crate::compare::picked::{Pick, Picked};
+use crate::engine::report::Left;
 use crate::error::{Error, Kind};
 use crate::face::call::Call;
 use crate::face::screen::facts::{Contents, Look, May, Open, Planned, Seen};
@@ -18,18 +17,18 @@ use crate::fs::path::AbsPath;
 use crate::remedy::shell;
 use crate::session::change::Change;
 use crate::session::sides::Side;
-use crate::snapshot::compare::{self, Compared, Difference, Terms};
-use crate::snapshot::content::Kept;
 use crate::snapshot::series::Series;
 use crate::tree::hash::Hash;
 use crate::verb::agent::here::Here;
 use crate::verb::error::turn_not_covered;
+use crate::verb::snapshot::diff::{self, Comparison};
+use crate::verb::snapshot::series::{number, series};
 
 /// The directory and the number of the snapshot that is meant.
 pub fn meant(call: &Call, dir: Option<&Path>, key: &str) -> Result<(AbsPath, u64), Error> {
-    let (_, series) = series_of(call, dir, key, &[])?;
-    let n = of_key(&series, key, shell("recant review --snapshot N --dir DIR"))?;
-    Ok((series.directory.clone(), n))
+    let (_, series) = series(call, dir)?;
+    let n = number(&series, key, shell("recant review --snapshot N --dir DIR"))?;
+    Ok((series.directory, n))
 }
 
 /// The two states that are compared: a snapshot, and a later one or the tree.
@@ -42,49 +41,35 @@ struct Pair {
 }
 
 impl Pair {
-    fn series(&self) -> Result<Series, Error> {
+    fn compared(&self) -> Result<Comparison, Error> {
         let series = Series::open(&opened(&self.store)?, &self.directory)?;
-        series.ok_or_else(|| Error::at(Kind::Refused, &self.directory, "its snapshots are gone"))
+        let series = series.ok_or_else(|| Error::at(Kind::Refused, &self.directory, "its snapshots are gone"))?;
+        Comparison::of(&self.store, series, (self.n, self.m), &[], false)
     }
 
-    fn compared(&self, series: &Series) -> Result<(Compared, Vec<Change>), Error> {
-        let compared = match self.m {
-            Some(_) => compare::between(series, self.n, self.m, &[], false)?,
-            None => compare::with_tree(&self.store, series, self.n, Terms::default())?,
-        };
-        let changes = compared.differences.iter().map(|difference| snapshot_diff::change(series, difference));
-        let changes = changes.collect::<Result<_, _>>()?;
-        Ok((compared, changes))
-    }
-
-    fn seen(self, title: String, state: String, may: May) -> Result<Seen, Error> {
-        let series = self.series()?;
-        let (compared, changes) = self.compared(&series)?;
-        let notes = compared.left.iter().map(|(path, why)| format!("{path}: not compared: {why}")).collect();
-        let sides = vec![Side::Never; changes.len()];
+    fn seen(&self, title: String, state: String, may: May) -> Result<Seen, Error> {
+        let compared = self.compared()?;
+        let changes = compared.changes.clone();
         Ok(Seen {
             title,
             state,
             about: self.directory.to_string(),
-            notes,
+            notes: compared.left.iter().map(|Left { path, why }| format!("{path}: not compared: {why}")).collect(),
             may,
             mark: Hash::of(format!("{changes:?}").as_bytes()),
             is_running: false,
+            sides: Arc::new(vec![Side::Never; changes.len()]),
             changes: Arc::new(changes),
-            sides: Arc::new(sides),
-            contents: self.contents(compared.differences),
+            contents: contents(compared),
         })
     }
+}
 
-    fn contents(self, differences: Vec<Difference>) -> Open {
-        let differences = Arc::new(differences);
-        Arc::new(move |serve| {
-            let series = self.series().map_err(said)?;
-            let kept = Kept::of(&series.dir, &series.directory);
-            serve(&mut OfSnapshot { series: &series, kept, differences: &differences });
-            Ok(())
-        })
-    }
+fn contents(compared: Comparison) -> Open {
+    Arc::new(move |serve| {
+        serve(&mut OfSnapshot(compared.contents()));
+        Ok(())
+    })
 }
 
 /// How to look at what changed since a snapshot. It is walked once: what changes later is seen after an act.
@@ -123,21 +108,12 @@ fn turn(call: &Call, n: u64) -> Result<(Pair, String), Error> {
     Ok((pair, turn.head.agent.word().to_owned()))
 }
 
-struct OfSnapshot<'s> {
-    series: &'s Series,
-    kept: Kept<'s>,
-    differences: &'s [Difference],
-}
+struct OfSnapshot<'s>(diff::Contents<'s>);
 
 impl Contents for OfSnapshot<'_> {
     fn sheet(&mut self, i: usize) -> Sheet {
-        let difference = &self.differences[i];
-        let mut read = || -> Result<Sheet, Error> {
-            let change = snapshot_diff::change(self.series, difference)?;
-            let view = snapshot_diff::view(self.series, &mut self.kept, &change, difference)?;
-            Ok(Sheet::whole(&view, "a snapshot gives files back whole"))
-        };
-        read().unwrap_or_else(|problem| Sheet::failed(&said(problem)))
+        let view = self.0.view(i);
+        view.map_or_else(|problem| Sheet::failed(&said(problem)), |view| Sheet::whole(&view, "a snapshot gives files back whole"))
     }
 }
 
@@ -154,7 +130,7 @@ fn mark_of(change: &Change) -> Hash {
 /// The picks at which something else stands by now, each with what that is.
 pub fn changed(store: &AbsPath, directory: &AbsPath, n: u64, picked: &Picked) -> Result<Vec<String>, Error> {
     let pair = Pair { store: store.clone(), directory: directory.clone(), n, m: None };
-    let (_, changes) = pair.compared(&pair.series()?)?;
+    let changes = pair.compared()?.changes;
     let differs = |pick: &&Pick| {
         let found = changes.binary_search_by(|change| change.path.cmp(&pick.path));
         found.map_or(true, |k| mark_of(&changes[k]) != pick.seen)

@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::session::change::Change;
-use crate::verb::diff::compared::is_listed;
-
 /// `steps`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -143,13 +140,6 @@ pub struct Much {
     /// The form of what is shown.
     #[command(flatten)]
     pub form: Form,
-}
-
-impl Much {
-    /// True if a change is listed.
-    pub fn lists(&self, change: &Change) -> bool {
-        is_listed(change, self.all)
-    }
 }
 
 /// The form of a difference, for people.

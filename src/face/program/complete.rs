@@ -17,7 +17,6 @@ use crate::agent::turns::Turns;
 use crate::error::{Error, shell_word};
 use crate::face::args::{self, Cli};
 use crate::face::call::Call;
-use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::place::{self, Place};
@@ -33,6 +32,7 @@ use crate::tree::project::project_of;
 use crate::verb::resolve::scope::Scope;
 use crate::verb::resolve::want::Want;
 use crate::verb::resolve::which;
+use crate::verb::snapshot::directory::directory;
 use crate::verb::table::find;
 
 const VARIABLE: &str = "RECANT_COMPLETE";

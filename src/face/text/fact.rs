@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use super::prune::plan;
 use super::recovered;
 use super::run::notice;
+use super::snapshot::fact as snapshots;
 use crate::capture::layers::rejoin::Rest;
 use crate::error::command;
 use crate::face::figures;
@@ -152,6 +154,13 @@ pub fn tell(out: &Out, said: &Said<'_>) {
         }
         Said::EditNotRecorded(error) => {
             out.warn(format_args!("cannot record the edit: {error}; uninstall will search for the hooks instead"));
+        }
+        Said::Snapshot(fact) => snapshots::tell(out, fact),
+        Said::LossNotListed(error) => out.warn(format_args!("{error}; its paths are counted, not listed")),
+        Said::Prunes(all) => {
+            if out.is_text() {
+                plan::lines(out, all).into_iter().for_each(|line| out.say(line));
+            }
         }
     }
 }

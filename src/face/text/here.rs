@@ -7,13 +7,13 @@ use crate::compare::shown::cut_off;
 use crate::compare::shown::padded;
 use crate::error::{Error, command};
 use crate::face::call::Call;
-use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::session::id::Id;
 use crate::snapshot::manifest::Head;
 use crate::verb::error::but;
 use crate::verb::here::{self as verb, Here, Row};
+use crate::verb::snapshot::directory::directory;
 
 /// The most lines of each status: with the lines around them 20 in all.
 const MOST: [(&str, usize); 4] = [("running", 2), ("pending", 5), ("rolled_back", 1), ("committed", 3)];

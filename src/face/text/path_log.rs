@@ -8,7 +8,6 @@ use crate::compare::shown::cut;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::directory::dir;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::place::{self, cwd};
@@ -17,6 +16,7 @@ use crate::tree::project::project_of;
 use crate::verb::log::Filter;
 use crate::verb::path_log as verb;
 use crate::verb::path_log::{Asked, Row, Touched};
+use crate::verb::snapshot::directory::dir;
 
 /// Shows what changed the paths. `unknown`: the only one could be a session, but is none.
 pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<Ended, Error> {

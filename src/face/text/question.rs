@@ -2,6 +2,7 @@
 
 use super::agent::uncovered::lines;
 use super::heads::heads;
+use super::prune::plan;
 use crate::engine::job::Verb;
 use crate::engine::report::{Left, Report};
 use crate::error::command;
@@ -61,6 +62,8 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
         }
         Question::AddHooks(files) => format!("Add recant's hooks to {}?", names(out, files)),
         Question::RemoveHooks(files) => format!("Remove recant's hooks from {}?", names(out, files)),
+        Question::Restore { removed, overwritten } => restore(out, removed, overwritten),
+        Question::Prune(prune) => plan::question(out, prune),
     }
 }
 
@@ -89,7 +92,7 @@ fn names(out: &Out, files: &[&AbsPath]) -> String {
 }
 
 fn show_turns(out: &Out, rows: &[Row], kept: &[Left], not_covered: &[NotCovered]) {
-    rows.iter().take(PATHS).for_each(|row| out.say(format_args!("  {:<9} {}", row.done, out.shown(&row.path))));
+    rows.iter().take(PATHS).for_each(|row| out.say(format_args!("  {:<9} {}", row.done.word(), out.shown(&row.path))));
     if let Some(more) = rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
         out.say(format_args!("  … and {} more: --dry-run -v lists them", figures::grouped(more as u64)));
     }
@@ -99,4 +102,25 @@ fn show_turns(out: &Out, rows: &[Row], kept: &[Left], not_covered: &[NotCovered]
         out.say(format_args!("  … and {} more that stay", figures::grouped(more as u64)));
     }
     lines(out, not_covered, false).iter().for_each(|line| stays(line));
+}
+
+/// The most paths that a restore names.
+const RESTORED: usize = 20;
+
+/// The question before a restore; shows what it removes and what it overwrites.
+fn restore(out: &Out, removed: &[&AbsPath], overwritten: &[&AbsPath]) -> String {
+    // If there are many of both, each gets at least half of the lines.
+    let first = removed.len().min(RESTORED - overwritten.len().min(RESTORED / 2));
+    removed.iter().take(first).for_each(|path| out.say(format_args!("would remove     {}", out.shown(path))));
+    overwritten.iter().take(RESTORED - first).for_each(|path| out.say(format_args!("would overwrite  {}", out.shown(path))));
+    if let Some(more) = (removed.len() + overwritten.len()).checked_sub(RESTORED).filter(|more| *more > 0) {
+        out.say(format_args!("… and {} more: --dry-run -v lists them", figures::grouped(more as u64)));
+    }
+    let count = |paths: &[&AbsPath]| figures::count(paths.len() as u64, "path");
+    match (removed, overwritten) {
+        ([], []) => "Move HEAD?".to_owned(),
+        ([], some) => format!("Overwrite {}, changed since?", count(some)),
+        (some, []) => format!("Remove {}, created since?", count(some)),
+        (some, others) => format!("Remove {}, created since, and overwrite {}, changed since?", count(some), count(others)),
+    }
 }

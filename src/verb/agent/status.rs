@@ -81,7 +81,7 @@ pub fn closed_places(desk: &Desk, around: &Surroundings<'_>) -> Result<Vec<Place
     let mut places = Vec::new();
     while let Some(met) = walk.next()? {
         let (path, why) = match met {
-            Met::Unlisted { path, why } => (path, error::unlisted(&why)),
+            Met::Unlisted { path, why } => (path, error::unlisted(&why.to_string())),
             Met::Left { object, why: Why::Mount } => (object.path, Why::Mount.text().to_owned()),
             Met::Left { .. } | Met::Object(_) => continue,
         };

@@ -23,7 +23,7 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;
 use crate::verb::question::Question;
-use crate::verb::restore::{Putting, and_of, left, put_back_what_can, rows, would_what_can};
+use crate::verb::restore::{PutBack, WentBack, left, put_back, rows};
 use crate::verb::restored::Row;
 
 /// The turns that are to be taken back, and how.
@@ -145,7 +145,7 @@ struct Undoing<'a> {
 
 impl Undoing<'_> {
     fn carry_out(&mut self) -> Result<TakenBack, Error> {
-        let mut value = self.value()?;
+        let value = self.value()?;
         if value.paths.is_empty() {
             return Ok(value);
         }
@@ -153,24 +153,19 @@ impl Undoing<'_> {
         // The directory is that of the session.
         let (recorded, n) = (format!("agent undo {}", self.meant), self.found.n);
         let Self { desk, asked, here, series, .. } = *self;
-        let report = if asked.dry_run {
-            would_what_can(desk, here.store, series, &mut self.found.compared, (recorded, &act, n))?
-        } else {
+        if !asked.dry_run {
             let TakenBack { turns, paths: rows, skipped: kept, not_covered, .. } = &value;
             desk.confirm(Question::UndoTurns { turns, rows, kept, not_covered })?;
-            let meant = self.meant;
-            let entry = move |session: &Session, counts| entry(meant, session, counts);
-            let putting = Putting { recorded, act: &act, n, entry: &entry, force: asked.force };
-            let (session, report) = put_back_what_can(desk, here.store, series, &mut self.found.compared, &putting)?;
-            value.session = Some(session.id().clone());
-            self.note_undone(session.id())?;
+        }
+        let meant = self.meant;
+        let entry = move |session: &Session, counts| entry(meant, session, counts);
+        let putting = PutBack { command: recorded, act, n, entry: &entry, force: asked.force, dry_run: asked.dry_run };
+        let WentBack { session, paths, left } = put_back(desk, here.store, series, &mut self.found.compared, &putting)?;
+        if let Some(id) = &session {
+            self.note_undone(id)?;
             self.tell_running()?;
-            report.notes.iter().for_each(|note| desk.caller.tell(Said::Warning(note)));
-            report
-        };
-        value.paths = rows(series, &self.found.compared)?;
-        value.skipped = and_of(left(series, &self.found.compared)?, &report);
-        Ok(value)
+        }
+        Ok(TakenBack { session, paths, skipped: left, ..value })
     }
 
     /// The value before anything is done.

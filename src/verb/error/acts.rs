@@ -265,6 +265,10 @@ pub const IS_DISCARDED: &str = "it is discarded already";
 pub const IS_CHANGED: &str = "another recant has changed it meanwhile: look again";
 /// A session that stays as it is, as it is locked.
 pub const IS_HELD: &str = "another recant holds it";
+/// A session that stays as it is, as its operation is to be recovered first.
+pub const IS_INTERRUPTED: &str = "an operation of it was interrupted";
+/// A session that stays as it is, as its commit may still be rolled back.
+pub const WAITS_FOR_CONFIRMATION: &str = "it waits to be confirmed";
 
 /// The pending sessions that `discard --all` drops, in words, and the changes that they hold. `everywhere`: those of all projects.
 pub fn all_of(sessions: usize, held: u64, everywhere: bool) -> String {
@@ -273,7 +277,7 @@ pub fn all_of(sessions: usize, held: u64, everywhere: bool) -> String {
     format!("{pending}{place} with {changes}")
 }
 
-fn plural(n: u64, word: &str) -> String {
+pub(super) fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 

@@ -12,12 +12,11 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::opened::Locked;
-use crate::session::running::{self, Held};
+use crate::session::running::Held;
 use crate::session::store::Store;
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
-use crate::snapshot::manifest::{self, OF_AGENT, TURN};
-use crate::snapshot::prune::{self, Conditions, Maker, Which};
+use crate::snapshot::manifest;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
 use crate::snapshot::to_session::{self, Step};
@@ -25,6 +24,9 @@ use crate::snapshot::whole;
 use crate::verb::act::temporary::filled;
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
+use crate::verb::snapshot::create::with_by;
+use crate::verb::snapshot::fact::Fact;
+use crate::verb::snapshot::retention::{dropped, retain};
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {
@@ -64,16 +66,19 @@ pub fn take(
     argv: &[OsString],
 ) -> Result<Made, Error> {
     let lock = series.lock(&desk.fs)?;
-    let by = store.by.iter();
-    let meta = by.flat_map(|by| {
-        let turn = by.turn.map(|turn| (TURN.into(), turn.to_string()));
-        [(OF_AGENT.into(), by.agent.clone())].into_iter().chain(turn)
-    });
     let message = Some(format!("{when}: {}", start_of(argv)));
-    let asked =
-        Asked { message, meta: meta.collect(), limit, if_changed: true, tells_moves: true, run: true, rules, ..Asked::default() };
+    let asked = Asked {
+        message,
+        meta: with_by(Vec::new(), store.by.as_ref()),
+        limit,
+        if_changed: true,
+        tells_moves: true,
+        run: true,
+        rules,
+        ..Asked::default()
+    };
     let made = create(&desk.fs, &store.path, series, &lock, &asked)?;
-    desk.caller.tell(Said::Run(Notice::Damaged(&made)));
+    desk.caller.tell(Said::Snapshot(Fact::EarlierSnapshots(&made)));
     Ok(made)
 }
 
@@ -97,7 +102,7 @@ pub fn collect(desk: &Desk, store: &Store, watched: &[Watched], command: Command
     let session = if count == 0 { None } else { Some((make(desk, store, &steps, &command, count)?, count)) };
     end(desk, store, command.held);
     for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
-        prune_old(desk, store, series, spared);
+        prune_old(desk, series, spared);
     }
     Ok(Collected { session, left })
 }
@@ -173,28 +178,12 @@ fn regain(desk: &Desk, store: &Store, watched: &[Watched], held: &Held) -> Resul
     Ok(())
 }
 
-/// Drops old snapshots of a directory as the settings say, but for those that are `spared`; an agent's call drops agents' alone. An error is
-/// told: the next snapshot drops them.
-fn prune_old(desk: &Desk, store: &Store, series: &Series, spared: &[u64]) {
-    let prune = || {
-        let lock = series.lock(&desk.fs)?;
-        let of = if desk.caller.variable().is_some() { Maker::Agent } else { Maker::Person };
-        let (keep, max_size) = (desk.config.snapshot_keep.value, desk.config.snapshot_max_size.value);
-        let conditions = Conditions { keep: Some(keep), before: None, max_size: Some(max_size) };
-        let mut old = prune::choose(series, &Which::Settings(conditions, of))?;
-        // Never one from which the session of a run is yet to be made.
-        let needed = running::needed(store, &series.directory)?;
-        old.retain(|n| !needed.contains(n) && !spared.contains(n));
-        if old.is_empty() { Ok(None) } else { prune::prune(&desk.fs, series, &lock, &old).map(Some) }
-    };
-    match prune() {
-        Ok(None) => {}
-        Ok(Some(pruned)) => {
-            pruned.kept.iter().for_each(|why| desk.caller.tell(Said::Run(Notice::NotFreed(why))));
-            let keep = desk.config.snapshot_keep.value;
-            desk.caller.tell(Said::Run(Notice::Pruned { count: pruned.gone.len(), keep }));
-        }
-        Err(why) => desk.caller.tell(Said::Run(Notice::NotPruned { directory: &series.directory, why: &why })),
+/// Drops old snapshots of a directory as the settings say, but for those that are `spared`.
+fn prune_old(desk: &Desk, series: &Series, spared: &[u64]) {
+    let pruned = series.lock(&desk.fs).and_then(|lock| retain(desk, series, &lock, None, spared));
+    let count = dropped(desk, series, pruned).len();
+    if count > 0 {
+        desk.caller.tell(Said::Run(Notice::Pruned { count, keep: desk.config.snapshot_keep.value }));
     }
 }
 

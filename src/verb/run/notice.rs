@@ -12,7 +12,6 @@ use crate::session::id::Id;
 use crate::session::run::Coverage;
 use crate::session::running::Record;
 use crate::session::squash::Keep;
-use crate::snapshot::create::Made;
 
 /// A fact that is told while a run works.
 pub enum Notice<'a> {
@@ -40,8 +39,6 @@ pub enum Notice<'a> {
     InPlace(InPlace<'a>),
     /// A cache that the command may not write to, as the store lies there.
     StoreInCache(&'a AbsPath),
-    /// A snapshot found damage in earlier ones.
-    Damaged(&'a Made),
     /// Paths that the snapshot before the command could not read, and why.
     Unread(&'a [Left]),
     /// Paths of which nothing is recorded, and why; and the number of those that were named before.
@@ -54,10 +51,6 @@ pub enum Notice<'a> {
     RecordStays { id: &'a Id, why: &'a Error },
     /// So many old snapshots are pruned, as so many are kept.
     Pruned { count: usize, keep: usize },
-    /// Old snapshots of a directory were not pruned.
-    NotPruned { directory: &'a AbsPath, why: &'a Error },
-    /// No content of pruned snapshots was freed: a damaged one may need it.
-    NotFreed(&'a str),
     /// Waits until what was begun in a run that was cut off has ended. `None`: its record cannot be read.
     Ending { id: &'a Id, record: Option<&'a Record> },
     /// A run was cut off: the next verb that changes something makes its session.

@@ -1,5 +1,6 @@
 //! Faces of the verbs about agents.
 
+pub mod diff;
 pub mod guide;
 pub mod hook;
 pub mod install;

@@ -10,14 +10,15 @@ use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::{TurnUndo, turn_and_paths};
 use crate::face::call::Call;
-use crate::face::directory::inner;
 use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::out::Out;
+use crate::face::place::all_whole;
 use crate::face::text::list::shown;
 use crate::session::id::Id;
 use crate::verb::agent::undo::{TakeBack, TakenBack, undo as take_back};
 use crate::verb::error::turns_in_words;
+use crate::verb::snapshot::series::inner;
 
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Error> {
     let (n, words): (_, &[PathBuf]) = turn_and_paths(&args.of);
@@ -27,8 +28,7 @@ pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Error> {
         (false, false) => Reach::Later,
     };
     let asked = TakeBack { n, reach, force: args.force, dry_run: args.dry_run };
-    let taken = take_back(call, &asked, |directory| inner(directory, words))?;
-    call.out.session.replace(taken.session.clone());
+    let taken = take_back(call, &asked, |directory| inner(directory, &all_whole(words)?))?;
     if call.out.is_text() {
         say(&call.out, &taken)
     } else {
@@ -69,7 +69,7 @@ fn list(out: &Out, TakenBack { turns, session, paths, skipped, not_covered, .. }
     let first = turns.first().copied().unwrap_or_default();
     let all = command(format_args!("agent undo {first} --dry-run -v"));
     let whole = session.as_ref().map_or_else(|| all.clone(), |id| command(format_args!("show {} -v", id.tail())));
-    out.listing(paths.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), &whole);
+    out.listing(paths.iter().map(|row| format!("{:<9} {}", row.done.word(), out.shown(&row.path))), &whole);
     let stay =
         |row: &str| if out.is_for_people() { figures::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") };
     out.first_of(skipped.iter().map(|Left { path, why }| stay(&format!("{}: {why}", out.shown(path)))), &all);

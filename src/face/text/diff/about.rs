@@ -89,10 +89,12 @@ fn two(call: &Call, store: &Store, [old, new]: [&Session; 2]) -> Result<Of, Erro
     Ok(Of { about, common: common(one.common.base, sides, format!("diff {} --with {}", tails[0], tails[1])) })
 }
 
-pub fn conflicts(call: &Call, store: &Store, of: &Session) -> Result<Of, Error> {
+/// The head of a page of conflicts, with notes of what is refused.
+pub fn conflicts(call: &Call, store: &Store, of: &Session, notes: Vec<(String, String)>) -> Result<Of, Error> {
     let id = of.id().tail();
     let mut page = session(call, store, of)?;
     page.about.title = format!("Conflicts of session {id}");
+    page.about.notes.extend(notes);
     page.common.whole = command(format_args!("diff {id} --conflicts")).into();
     Ok(page)
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::showing::{self, Showing};
-use super::shown::{again, names, times_folded};
+use super::showing::{self, Show};
+use super::shown::{again, names};
 use super::{about, brief, conflicts};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
@@ -75,22 +75,12 @@ fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<
     if same.is_some() && !args.much.html {
         showing::page(call);
     } else {
-        let mut showing = Showing::begin(call, &args.much, || about::pair(call, store, pair))?;
-        let terms = Terms { all: args.much.all, find_renames: args.find_renames, remarks: showing.is_patch() };
-        let times = compared.for_each(&terms, &mut |view| {
-            showing.add(view)?;
-            Ok(!call.out.is_closed())
-        })?;
-        let conflicts = showing.conflicts;
-        let folded = times_folded(times);
-        if times > 0 {
-            showing.note("not listed", &folded);
-        }
         let id = pair.session().id().tail();
-        showing.end(|options| again(args, id, options))?;
-        if times > 0 {
-            call.out.note(folded);
-        }
+        let each = |remarks, show: &mut Show<'_>| {
+            compared.for_each(&Terms { all: args.much.all, find_renames: args.find_renames, remarks }, show)
+        };
+        let page = || about::pair(call, store, pair);
+        let conflicts = showing::all(call, &args.much, page, each, |options| again(args, id, options))?;
         if conflicts > 0 {
             let (paths, shows) = (figures::count(conflicts, "path"), command(format_args!("diff {id} --conflicts")));
             call.out.note(format_args!("{paths} changed since: {shows} shows both sides"));

@@ -2,7 +2,7 @@
 //! verb would put there. Where the session keeps the original, what became of it on either side. What the verb would refuse, with its reason.
 
 use super::about;
-use super::showing::{self, Showing};
+use super::showing::{self, Show};
 use super::shown::{again, names};
 use crate::compare::clash::NOW;
 use crate::engine::job::Verb;
@@ -32,12 +32,11 @@ pub fn show(call: &Call, args: &args::Diff, found: &mut Conflicts<'_>) -> Result
         showing::page(call);
     } else {
         let (store, session) = (found.store, found.session);
-        let mut showing = Showing::begin(call, &args.much, || about::conflicts(call, store, session))?;
-        for Refused { path, verb, why } in &found.refused {
-            showing.note("refused", format_args!("{} of {path}: {why}", verb.word()));
-        }
-        found.for_each(is_patch, &mut |view| showing.add(view))?;
-        showing.end(|options| again(args, session.id().tail(), options))?;
+        let refused = |Refused { path, verb, why }: &Refused| ("refused".into(), format!("{} of {path}: {why}", verb.word()));
+        let refused: Vec<_> = found.refused.iter().map(refused).collect();
+        let page = || about::conflicts(call, store, session, refused);
+        let each = |_, show: &mut Show<'_>| found.for_each(is_patch, &mut |view| show(view).map(drop)).map(|()| 0);
+        showing::all(call, &args.much, page, each, |options| again(args, session.id().tail(), options))?;
     }
     let remarked = found.refused.iter().filter(|_| !args.much.html);
     remarked.for_each(|Refused { path, why, .. }| patch::remark(&call.out, &format!("{path}: refused: {why}")));

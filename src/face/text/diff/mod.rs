@@ -15,4 +15,4 @@ mod stat;
 pub mod tool;
 
 pub use compared::diff;
-pub use shown::{names, times_folded};
+pub use shown::names;

@@ -14,7 +14,7 @@ use crate::face::text::patch;
 use crate::face::{args, figures};
 
 /// Changes that are being shown, and what is left to be told at the end.
-pub struct Showing<'c> {
+struct Showing<'c> {
     call: &'c Call,
     form: Form,
     place: Place<'c>,
@@ -22,7 +22,7 @@ pub struct Showing<'c> {
     /// Files that differ in white space alone, and are not shown.
     spaces: u64,
     /// Changes that a commit or rollback would refuse.
-    pub conflicts: u64,
+    conflicts: u64,
 }
 
 /// The place where changes are shown.
@@ -35,7 +35,7 @@ enum Place<'c> {
 
 impl<'c> Showing<'c> {
     /// Opens a pager, makes a directory for a tool, or begins a page; `of` tells what that is of.
-    pub fn begin(call: &'c Call, much: &args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
+    fn begin(call: &'c Call, much: &args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
         let args::Form { word_diff, unified, ignore_space, tool } = &much.form;
         let words = match word_diff {
             true => Words::Inline,
@@ -57,11 +57,11 @@ impl<'c> Showing<'c> {
     }
 
     /// True if remarks and renames are shown.
-    pub fn is_patch(&self) -> bool {
+    fn is_patch(&self) -> bool {
         matches!(self.place, Place::Patch | Place::Page(_))
     }
 
-    pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
+    fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         self.conflicts += u64::from(view.conflict);
         if self.form.ignore_space && differs_in_space_alone(view) {
             self.spaces += 1;
@@ -81,14 +81,14 @@ impl<'c> Showing<'c> {
     }
 
     /// Puts on a page what has to be minded, with its word.
-    pub fn note(&mut self, word: &str, text: impl Display) {
+    fn note(&mut self, word: &str, text: impl Display) {
         if let Place::Page(page) = &mut self.place {
             page.note(word, text.to_string());
         }
     }
 
     /// Shows what waited for the last change. `again` is this call with other options.
-    pub fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Error> {
+    fn end(mut self, again: impl Fn(&str) -> String) -> Result<(), Error> {
         let differ = if self.spaces == 1 { "differs" } else { "differ" };
         let spaces = format!("{} {differ} in white space alone", figures::count(self.spaces, "file"));
         if self.spaces > 0 {
@@ -105,6 +105,44 @@ impl<'c> Showing<'c> {
         }
         Ok(())
     }
+}
+
+/// Shows a change. Returns false once nobody reads any more.
+pub type Show<'s> = dyn FnMut(&View<'_>) -> Result<bool, Error> + 's;
+
+/// Shows all changes that `each` passes on, told whether remarks and renames are shown; it returns the number of those that are not listed.
+/// `of` tells what a page is of, `again` is this call with other options. Returns the number of changes that a commit or rollback would
+/// refuse.
+///
+/// # Errors
+/// Those of `each`; a page or a tool cannot be made.
+pub fn all(
+    call: &Call,
+    much: &args::Much,
+    of: impl FnOnce() -> Result<Of, Error>,
+    each: impl FnOnce(bool, &mut Show<'_>) -> Result<u64, Error>,
+    again: impl Fn(&str) -> String,
+) -> Result<u64, Error> {
+    let mut showing = Showing::begin(call, much, of)?;
+    let times = each(showing.is_patch(), &mut |view| {
+        showing.add(view)?;
+        Ok(!call.out.is_closed())
+    })?;
+    let conflicts = showing.conflicts;
+    let folded = times_folded(times);
+    if times > 0 {
+        showing.note("not listed", &folded);
+    }
+    showing.end(again)?;
+    if times > 0 {
+        call.out.note(folded);
+    }
+    Ok(conflicts)
+}
+
+/// The words for changes that are not listed.
+fn times_folded(times: u64) -> String {
+    format!("{} of the mtime alone (--all lists them)", figures::count(times, "change"))
 }
 
 /// Refuses what cannot be shown as asked for.

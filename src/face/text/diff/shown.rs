@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::showing;
 use crate::error::command;
+use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::{args, figures};
 use crate::fs::path::{AbsPath, Shown};
 
 #[derive(Serialize)]
@@ -39,9 +39,4 @@ pub fn again(args: &args::Diff, session: &str, options: &str) -> String {
     let space = if args.much.form.ignore_space { " -w" } else { "" };
     let renames = args.find_renames.map(|least| format!(" --find-renames={least}%")).unwrap_or_default();
     command(format_args!("diff {session}{sides}{space}{renames}{paths}{options}")).into()
-}
-
-/// The words for changes that are not listed.
-pub fn times_folded(times: u64) -> String {
-    format!("{} of the mtime alone (--all lists them)", figures::count(times, "change"))
 }

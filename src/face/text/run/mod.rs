@@ -19,7 +19,6 @@ use crate::capture::run::inside::inside;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::directory::directory;
 use crate::face::ended::Ended;
 use crate::face::place::{absolute, named, whole};
 use crate::fs::interrupt;
@@ -30,6 +29,7 @@ use crate::verb::resolve::go_on::Aim;
 use crate::verb::run::held;
 use crate::verb::run::in_place;
 use crate::verb::run::terms::{Places, Program, Then, Wanted};
+use crate::verb::snapshot::directory::directory;
 
 pub use environment::usual_passes;
 

@@ -13,8 +13,6 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::run::{Coverage, How};
 use crate::session::squash::Keep;
-use crate::snapshot::create::Made;
-use crate::snapshot::error::heal;
 use crate::verb::error::kept_by;
 use crate::verb::run::notice::{InPlace, Notice, Obstacle, Records};
 
@@ -48,7 +46,6 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         Notice::StoreInCache(cache) => {
             out.note(format_args!("{} is read-only for the command: the store lies there", out.place(cache)));
         }
-        Notice::Damaged(made) => damaged(out, made),
         Notice::Unread(left) => {
             out.warn_each(left.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
             out.warn("what happens there cannot be taken back");
@@ -64,12 +61,6 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         }
         Notice::Pruned { count, keep } => {
             out.note(format_args!("{} pruned: snapshot.keep is {keep}", figures::count(*count as u64, "old snapshot")));
-        }
-        Notice::NotPruned { directory, why } => {
-            out.warn(format_args!("{directory}: old snapshots were not pruned: {}", why.message()));
-        }
-        Notice::NotFreed(why) => {
-            out.warn(format_args!("no content was freed: a damaged snapshot may need it ({why}); {}", heal()));
         }
         Notice::Ending { id, record } => out.note(format_args!("waiting until {} has ended", cut_run::what(id, *record))),
         Notice::CutOff { id, record } => {
@@ -224,15 +215,4 @@ fn in_place(out: &Out, terms: &InPlace<'_>) {
     let places: Vec<String> = terms.confinement.writable().map(|path| out.place(path)).collect();
     out.detail(filled(&format!("it may write to {} alone", figures::list(&places))));
     out.detail(filled(&format!("not denied elsewhere: {}", figures::list(&terms.confinement.not_denied()))));
-}
-
-/// Warns of damage in earlier snapshots. The new one is whole.
-fn damaged(out: &Out, made: &Made) {
-    made.damaged.iter().for_each(|what| out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
-    if !made.damaged.is_empty() {
-        out.note(heal());
-    }
-    if let Some(why) = &made.unindexed {
-        out.warn(format_args!("snapshot {} has no index now, by which the next one would be quicker: {why}", made.n));
-    }
 }

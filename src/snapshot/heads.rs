@@ -1,42 +1,42 @@
 //! The HEADs that a restore with version control moves: from which commit to which, and the number of commits left behind.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use crate::error::At as _;
+use super::compare::Compared;
+use super::content::{Kept, beginning};
+use super::manifest::Entry;
+use super::paths::whole;
+use super::series::Series;
 use crate::error::Error;
-use crate::face::call::Call;
 use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::snapshot::compare::Compared;
-use crate::snapshot::content::{Content, Kept};
-use crate::snapshot::manifest::Entry;
-use crate::snapshot::series::Series;
-use crate::snapshot::whole;
+use crate::fs::path::{AbsPath, Shown};
 use crate::tree::git_head::{Head, MOST};
 use crate::tree::state::State;
 
 /// A HEAD that a restore moves to another commit.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Moved {
-    directory: AbsPath,
-    from: String,
+    pub directory: AbsPath,
+    pub from: String,
     /// The commit in the snapshot; missing if that has none, or no such repository.
     #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
+    pub to: Option<String>,
     /// The number of commits that `to` does not lead to; missing if git could not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    commits: Option<u64>,
+    pub commits: Option<u64>,
     /// The reason why they could not be counted.
     #[serde(skip)]
-    uncounted: Option<String>,
+    pub uncounted: Option<String>,
 }
 
 /// The HEADs that a restore of these differences moves, if they are at a commit now. Looks only at directories named `.git`. If refs are
 /// not kept in files, it finds nothing.
+///
+/// # Errors
+/// A content cannot be read.
 pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Error> {
     let repositories: BTreeSet<AbsPath> = compared.differences.iter().filter_map(|d| repository_of(&d.path)).collect();
     let mut kept = Kept::of(&series.dir, &series.directory);
@@ -51,20 +51,6 @@ pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Error> 
         moved.push(Moved { directory, from, to, commits, uncounted });
     }
     Ok(moved)
-}
-
-pub fn say(call: &Call, moved: &[Moved]) {
-    let short = |commit: &str| commit.chars().take(10).collect::<String>();
-    for Moved { directory, from, to, commits, uncounted } in moved {
-        let to = to.as_ref().map_or_else(|| "no commit".to_owned(), |to| short(to));
-        let by = match (commits, uncounted) {
-            (Some(0), _) => "; that leads to all commits of now".to_owned(),
-            (Some(1), _) => ": back by 1 commit".to_owned(),
-            (Some(n), _) => format!(": back by {n} commits"),
-            (None, why) => format!("; the number of commits is unknown: {}", why.as_deref().unwrap_or("git does not say")),
-        };
-        call.out.warn(format_args!("{}: HEAD goes from {} to {to}{by}", call.out.place(directory), short(from)));
-    }
 }
 
 /// The repository whose HEAD depends on a path: HEAD itself, or a file with the commits of branches.
@@ -87,7 +73,7 @@ fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
     // An unreadable file counts as none; the restore itself names it.
     let file = Dir::open(parent.as_path()).and_then(|dir| dir.at(path.name()).open_file());
-    file.map_or(Ok(None), |file| content(&file, &path).map(Some))
+    file.map_or(Ok(None), |file| beginning(&file, MOST, &path).map(Some))
 }
 
 /// The content of a path in the snapshot: from a difference, else from the tree.
@@ -97,17 +83,7 @@ fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: 
     if !d.then.as_ref().is_some_and(State::is_file) {
         return Ok(None);
     }
-    let entry = Entry::of(path.clone(), d.then.clone(), d.at);
-    Ok(Some(match kept.content(&entry)? {
-        Content::Small(bytes) => bytes,
-        Content::Large(file) => content(&file, &whole(&series.directory, path)?)?,
-    }))
-}
-
-fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes).at("read", path).map_err(Error::from)?;
-    Ok(bytes)
+    kept.beginning(&Entry::of(path.clone(), d.then.clone(), d.at), MOST).map(Some)
 }
 
 /// Has git count the commits that `from` leads to and `to` does not. Errors: the reason why git cannot. Changes nothing in the repository,
@@ -130,5 +106,5 @@ fn count(directory: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, Strin
     })?;
     let text = String::from_utf8_lossy(if said.status.success() { &said.stdout } else { &said.stderr }).into_owned();
     let line = text.lines().next().unwrap_or_default();
-    line.trim().parse().map_err(|_| crate::face::text::list::shown(line))
+    line.trim().parse().map_err(|_| Shown(line.as_bytes()).to_string())
 }

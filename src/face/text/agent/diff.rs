@@ -1,24 +1,25 @@
 //! `agent diff`, in words: the difference between two snapshots, and what is to be known of it.
 
 use crate::agent::turn::Turn;
-use crate::cli::snapshot_diff;
 use crate::compare::html::page::About;
 use crate::compare::shown::cut_off;
 use crate::error::Error;
 use crate::face::args::{SnapshotDiff, TurnDiff as Asked, turn_and_paths};
 use crate::face::call::Call;
-use crate::face::directory::inner;
 use crate::face::ended::Ended;
 use crate::face::figures;
+use crate::face::place::all_whole;
 use crate::face::text::agent::uncovered;
 use crate::face::text::fact::outside as wrote_outside;
 use crate::face::text::list::shown;
+use crate::face::text::snapshot::diff::diff_of;
 use crate::snapshot::whole;
 use crate::verb::agent::diff::{TurnDiff, diff as find, outside};
+use crate::verb::snapshot::series::inner;
 
 pub fn diff(call: &Call, args: Asked) -> Result<Ended, Error> {
     let (named, words) = turn_and_paths(&args.of);
-    let found = find(call, named, |directory| inner(directory, words))?;
+    let found = find(call, named, |directory| inner(directory, &all_whole(words)?))?;
     let n = found.turn.head.n;
     if found.is_empty() {
         say_uncovered(call, &found.turn);
@@ -39,7 +40,7 @@ pub fn diff(call: &Call, args: Asked) -> Result<Ended, Error> {
     let paths = paths.collect::<Result<_, Error>>()?;
     let (other, key, dir) = (after.map(|n| n.to_string()), found.before.to_string(), found.directory.as_path().to_owned());
     let args = SnapshotDiff { key, other, paths, dir: Some(dir), with_vcs: false, much: args.much };
-    let ended = snapshot_diff::diff_of(call, &args, Some(about(&found)))?;
+    let ended = diff_of(call, &args, Some(about(&found)))?;
     // From here on it is said after the pager's end.
     if named.is_none() {
         say_which(call, &found.turn);

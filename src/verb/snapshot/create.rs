@@ -1,0 +1,116 @@
+//! `snapshot create`: takes a snapshot of a directory, and drops old ones that the settings let go of.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::directory::directory;
+use super::retention::{dropped, retain};
+use crate::engine::report::Left;
+use crate::error::Error;
+use crate::fs::path::AbsPath;
+use crate::fs::resolve::home;
+use crate::session::by::By;
+use crate::session::id::check_name;
+use crate::snapshot::create::{Asked, How, Made, create as take};
+use crate::snapshot::manifest::{Counts, OF_AGENT, TURN};
+use crate::snapshot::place;
+use crate::snapshot::rule_source::Source;
+use crate::snapshot::rules::meant;
+use crate::snapshot::series::{Series, Summary};
+use crate::snapshot::whole;
+use crate::verb::desk::Desk;
+use crate::verb::error;
+use crate::verb::signalled::finished;
+
+/// The snapshot that has the state. JSON: docs/json.md.
+#[derive(Debug, Serialize)]
+pub struct Created {
+    pub directory: AbsPath,
+    pub n: u64,
+    #[serde(rename = "result")]
+    pub how: How,
+    pub counts: Counts,
+    pub unread: Vec<Left>,
+    /// The paths that were left out for other reasons than rules.
+    pub left: Vec<Left>,
+    pub pruned: Vec<u64>,
+    /// Version control's own that was left out.
+    pub repositories: Vec<AbsPath>,
+    /// The damage in earlier snapshots.
+    pub damaged: Vec<String>,
+    /// The globs that nothing fitted.
+    pub unfitted: Vec<String>,
+    #[serde(skip)]
+    pub unindexed: Option<String>,
+    /// The snapshot that had its label before, if that can be told.
+    #[serde(skip)]
+    pub former: Result<Option<u64>, Error>,
+}
+
+/// Takes a snapshot of a directory or file, else of the project, as it is asked for; the globs of its rules are read as they were given.
+/// `keep`: the most that stay, else as the settings say.
+///
+/// # Errors
+/// There is no such directory, or it is too broad or holds too much; the label or key is none; the store cannot be written to.
+pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: Asked, keep: Option<usize>) -> Result<Created, Error> {
+    let directory = directory(dir)?;
+    if let Some(label) = &asked.label {
+        check_name(label).map_err(|why| error::no_label(label, why))?;
+    }
+    if asked.once.as_deref() == Some("") {
+        return Err(error::no_key());
+    }
+    place::check(&directory, &desk.store_path()?, home().as_ref())?;
+    let store = desk.made_store()?;
+    desk.prepare_to_change(&store)?;
+    asked.meta = with_by(asked.meta, store.by.as_ref());
+    if let Source::Found(rules) = &mut asked.rules {
+        rules.exclude.iter_mut().for_each(|glob| *glob = meant(&directory, glob));
+    }
+    finished(desk, || {
+        let series = Series::create(&desk.fs, &store, &directory)?;
+        let lock = series.lock(&desk.fs)?;
+        let made = take(&desk.fs, &store.path, &series, &lock, &asked)?;
+        if made.how != How::New {
+            return created(&directory, made, Vec::new(), Ok(None));
+        }
+        let pruned = dropped(desk, &series, retain(desk, &series, &lock, keep, &[]));
+        let former = asked.label.as_ref().map_or(Ok(None), |label| former(&series, label, made.n));
+        created(&directory, made, pruned, former)
+    })
+}
+
+fn created(directory: &AbsPath, made: Made, pruned: Vec<u64>, former: Result<Option<u64>, Error>) -> Result<Created, Error> {
+    let left = |(path, why): (AbsPath, String)| Ok::<_, Error>(Left { path: whole(directory, &path)?, why });
+    Ok(Created {
+        directory: directory.clone(),
+        n: made.n,
+        how: made.how,
+        counts: made.counts,
+        unread: made.unread.into_iter().map(left).collect::<Result<_, _>>()?,
+        left: made.left.into_iter().map(|(path, why)| left((path, why.text().into()))).collect::<Result<_, _>>()?,
+        pruned,
+        repositories: made.repositories.iter().map(|path| whole(directory, path)).collect::<Result<_, _>>()?,
+        damaged: made.damaged,
+        unfitted: made.unfitted,
+        unindexed: made.unindexed,
+        former,
+    })
+}
+
+/// The newest snapshot before `n` with a label, which means snapshot `n` from now on.
+fn former(series: &Series, label: &str, n: u64) -> Result<Option<u64>, Error> {
+    let has_it = |summary: &&Summary| summary.head.n < n && summary.head.label.as_deref() == Some(label);
+    Ok(series.summaries()?.0.iter().rev().find(has_it).map(|summary| summary.head.n))
+}
+
+/// The meta keys of a snapshot with `agent` and `turn` of the agent that takes it, unless it gives them itself.
+pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&By>) -> Vec<(String, String)> {
+    let gives = |wanted: &str| meta.iter().any(|(key, _)| key == wanted);
+    let Some(By { agent, turn, .. }) = by.filter(|_| !gives(OF_AGENT)) else { return meta };
+    let turn = turn.filter(|_| !gives(TURN)).map(|turn| (TURN.into(), turn.to_string()));
+    meta.push((OF_AGENT.into(), agent.clone()));
+    meta.extend(turn);
+    meta
+}
