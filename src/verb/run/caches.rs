@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::made::Made;
 use super::notice::Notice;
+use super::temporary::Temporary;
 use crate::fs::path::AbsPath;
 use crate::fs::program;
 use crate::settings::{CACHES, Cache};
@@ -14,7 +14,7 @@ use crate::verb::fact::Said;
 #[derive(Debug, Default)]
 pub struct Caches {
     pub paths: Vec<PathBuf>,
-    pub made: Made,
+    pub made: Temporary,
 }
 
 impl Caches {

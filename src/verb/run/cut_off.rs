@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::collect::{self, Collected, Watched, collect, end};
-use super::made::Made;
 use super::notice::Notice;
 use super::recovered::{CutRun, Outcome};
+use super::temporary::Temporary;
 use crate::engine::recover::interrupted::Choice;
 use crate::error::Error;
 use crate::fs::interrupt;
@@ -144,7 +144,7 @@ fn given_up(desk: &Desk, store: &Store, held: Held) -> Outcome {
 
 /// Removes the caches that were made for the command.
 fn take_away_made(desk: &Desk, record: &Record) {
-    Made::of_dirs(record.made.iter().map(|Arg(dir)| PathBuf::from(OsString::from_vec(dir.clone())))).close(desk);
+    Temporary::of_dirs(record.made.iter().map(|Arg(dir)| PathBuf::from(OsString::from_vec(dir.clone())))).close(desk);
 }
 
 /// A directory of a run, with its snapshot from before.

@@ -1,7 +1,7 @@
 //! The fate of what a command changed: held, committed, set aside or dropped.
 
-use super::ran::{Beyond, Fate, Of, Passed, Ran};
 use super::terms::{Then, Wanted};
+use super::value::{Beyond, Fate, Of, Passed, Ran};
 use crate::capture::run::command::Network;
 use crate::capture::run::hold::Held;
 use crate::error::Error;

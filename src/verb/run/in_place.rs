@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::caches::Caches;
 use super::collect::{self, Collected, Watched, collect, is_gone, take};
 use super::notice::{InPlace, Notice};
-use super::ran::{Beyond, Fate, Of, Ran};
+use super::value::{Beyond, Fate, Of, Ran};
 use crate::capture::run::command::{Command, Linger, Network};
 use crate::capture::run::confine::Confinement;
 use crate::capture::run::ground::Ground;
@@ -74,7 +74,7 @@ fn allowed(desk: &Desk, wanted: &Wanted<'_>) -> Result<(Vec<AbsPath>, AbsPath), 
 fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ran, Error> {
     // A signal stops it before the command, which then gets it itself.
     let noting = interrupt::note(Asked::Stops);
-    let Begun { store, watched, unread, confinement, held } =
+    let Ready { store, watched, unread, confinement, held } =
         begin(desk, wanted, directories, caches).map_err(error::not_started)?;
     let command = Command { linger: wanted.linger, network: wanted.network, ..Command::new(wanted.argv.clone()) };
     let mut hear = |event: Event| desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: true }));
@@ -119,7 +119,7 @@ fn ran(session: Option<(Id, u64)>, ending: Ending, left: Vec<Left>, network: boo
 }
 
 /// A run that is ready to start.
-struct Begun {
+struct Ready {
     store: Store,
     watched: Vec<Watched>,
     /// The paths that the snapshots could not read, which are named by now.
@@ -129,7 +129,7 @@ struct Begun {
     held: Held,
 }
 
-fn begin(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Error> {
+fn begin(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ready, Error> {
     refuse_missing(&wanted.passes)?;
     let dirs = directories.iter().map(|directory| directory.as_path().to_path_buf());
     let asked: Vec<PathBuf> = dirs.chain(wanted.passes.iter().cloned()).collect();
@@ -152,7 +152,7 @@ fn begin(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &C
         ignored: ignored(&watched)?,
     })));
     let held = record(desk, &store, wanted, &watched, caches)?;
-    Ok(Begun { store, watched, unread, confinement, held })
+    Ok(Ready { store, watched, unread, confinement, held })
 }
 
 /// Refuses a path that is missing. It is not made, as it may mean a file or a directory.

@@ -3,19 +3,19 @@
 pub mod cut_off;
 pub mod door;
 pub mod guest;
-pub mod held;
+pub mod hold;
 pub mod in_place;
 pub mod notice;
-pub mod ran;
 pub mod recovered;
 pub mod terms;
 pub mod trial;
+pub mod value;
 
 mod caches;
 mod collect;
 mod fate;
 mod hints;
-mod made;
 mod plan;
 mod records;
 mod shell;
+mod temporary;

@@ -36,15 +36,15 @@ const MOST_RECORDS: usize = 300;
 
 /// The records of an agent: those that can be committed, and those that stay held, each with the reason.
 #[derive(Default)]
-pub struct Found {
+pub struct Candidates {
     picks: Vec<Pick>,
     held: Vec<(AbsPath, Obstacle)>,
 }
 
 /// Commits records as a session of their own, and tells of it. All of them stay held where that comes to nothing.
-pub fn commit(desk: &Desk, agent: Agent, id: &Id, found: Result<Found, Error>) {
+pub fn commit(desk: &Desk, agent: Agent, id: &Id, found: Result<Candidates, Error>) {
     let tell = |records: Records<'_>| desk.caller.tell(Said::Run(Notice::Records(agent, records)));
-    let Found { picks, held } = match found {
+    let Candidates { picks, held } = match found {
         Ok(found) => found,
         Err(why) => return tell(Records::Held(&why)),
     };
@@ -73,14 +73,14 @@ pub fn commit(desk: &Desk, agent: Agent, id: &Id, found: Result<Found, Error>) {
 ///
 /// # Errors
 /// A glob of the settings is wrong; the session cannot be read.
-pub fn find(keeps: &Kept, session: &Session) -> Result<Found, Error> {
+pub fn find(keeps: &Kept, session: &Session) -> Result<Candidates, Error> {
     let (globs, made) = (set_of(&keeps.records)?, set_of(&keeps.made)?);
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let mut sources = Sources::of(session)?;
     let conversations = changes.list.iter().filter_map(|change| Conversation::of(change, &globs)).collect();
     let look = Look { keeps, globs, made, changes: &changes, conversations };
-    let mut found = Found::default();
+    let mut found = Candidates::default();
     for (change, side) in changes.list.iter().zip(&sides).filter(|(change, side)| look.is_record(change, **side)) {
         let path = change.path.clone();
         match look.obstacle(change, *side, &mut sources) {

@@ -7,8 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::made::Made;
 use super::notice::Notice;
+use super::temporary::Temporary;
 use super::terms::Histories;
 use crate::capture::place::layout::Pass;
 use crate::fs::path::AbsPath;
@@ -23,7 +23,7 @@ use crate::verb::fact::Said;
 pub struct History {
     /// The passed paths: files, or fish's directory.
     paths: Vec<PathBuf>,
-    made: Made,
+    made: Temporary,
 }
 
 impl History {

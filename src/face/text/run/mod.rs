@@ -26,7 +26,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::verb::error;
 use crate::verb::resolve::go_on::Aim;
-use crate::verb::run::held;
+use crate::verb::run::hold;
 use crate::verb::run::in_place;
 use crate::verb::run::terms::{Places, Program, Then, Wanted};
 use crate::verb::snapshot::directory::directory;
@@ -98,7 +98,7 @@ fn hold(call: &Call, args: &args::Run, aim: Aim<'_>, program: Program) -> Result
         max_size: args.max_size,
         is_heard: !call.out.is_quiet(),
     };
-    let ran = held::run(call, &wanted)?;
+    let ran = hold::run(call, &wanted)?;
     report::held(call, args, ran)
 }
 

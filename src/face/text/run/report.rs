@@ -11,7 +11,7 @@ use crate::session::change::Sort;
 use crate::session::id::Id;
 use crate::session::run::Ending;
 use crate::verb::error;
-use crate::verb::run::ran::{Fate, Of, Passed, Ran};
+use crate::verb::run::value::{Fate, Of, Passed, Ran};
 
 /// Reports a command whose changes were held.
 ///

@@ -11,7 +11,7 @@ use crate::verb::fact::Said;
 
 /// The made objects, in the order of their making.
 #[derive(Debug, Default)]
-pub struct Made(Vec<(PathBuf, Sort)>);
+pub struct Temporary(Vec<(PathBuf, Sort)>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
@@ -19,32 +19,32 @@ enum Sort {
     File,
 }
 
-impl Made {
+impl Temporary {
     /// Makes a directory below `home`, with its parents. Does nothing if `home` is another user's.
     pub fn dir(&mut self, fs: &Fs, home: &Path, path: &Path) -> Result<(), IoError> {
         if path.exists() || !path.starts_with(home) {
             return Ok(());
         }
-        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
-        self.dir(fs, home, parent)?;
-        let dir = Dir::open(parent)?;
-        if is_own(&dir)? {
-            fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755)?;
-            self.0.push((path.to_path_buf(), Sort::Directory));
-        }
-        Ok(())
+        path.parent().map_or(Ok(()), |parent| self.dir(fs, home, parent))?;
+        self.make(fs, path, Sort::Directory)
     }
 
     /// Makes an empty file for its owner alone, if its directory exists and is this user's own.
     pub fn file(&mut self, fs: &Fs, path: &Path) -> Result<(), IoError> {
+        let can_be = path.parent().is_some_and(Path::is_dir) && path.symlink_metadata().is_err();
+        if can_be { self.make(fs, path, Sort::File) } else { Ok(()) }
+    }
+
+    fn make(&mut self, fs: &Fs, path: &Path, sort: Sort) -> Result<(), IoError> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
-        if path.symlink_metadata().is_ok() || !parent.is_dir() {
-            return Ok(());
-        }
         let dir = Dir::open(parent)?;
-        if is_own(&dir)? {
-            fs.create(dir.at(name.as_encoded_bytes()), 0o600)?;
-            self.0.push((path.to_path_buf(), Sort::File));
+        if dir.stat()?.uid == rustix::process::geteuid().as_raw() {
+            let at = dir.at(name.as_encoded_bytes());
+            match sort {
+                Sort::Directory => fs.mkdir(at, 0o755)?,
+                Sort::File => drop(fs.create(at, 0o600)?),
+            }
+            self.0.push((path.to_path_buf(), sort));
         }
         Ok(())
     }
@@ -66,10 +66,6 @@ impl Made {
             }
         }
     }
-}
-
-fn is_own(dir: &Dir) -> Result<bool, IoError> {
-    Ok(dir.stat()?.uid == rustix::process::geteuid().as_raw())
 }
 
 fn remove_if_empty(fs: &Fs, path: &Path, sort: Sort) -> Result<(), IoError> {
