@@ -6,6 +6,7 @@
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
 pub mod anew;
+pub mod choice;
 mod claude;
 mod codex;
 mod copilot;
@@ -33,6 +34,7 @@ pub mod turn;
 pub mod turns;
 pub mod uncovered;
 pub mod undo;
+mod verdict;
 
 #[cfg(test)]
 mod made_up;

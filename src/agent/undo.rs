@@ -7,72 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::anew::{Built, build_anew};
+use super::choice::{Chosen, Reach};
 use super::look::Look;
 use super::only::TakingOut;
-use super::turn::{Turn, Wrote, mark};
+use super::turn::mark;
 use super::uncovered::{Became, Fate, fates};
+use super::verdict::{Verdict, Writers};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
-use crate::tree::state::State;
-
-/// The turns that are taken back, and the others.
-pub struct Chosen<'a> {
-    /// Those that are taken back, the oldest first.
-    pub back: Vec<&'a Turn>,
-    pub others: Vec<&'a Turn>,
-    reach: Reach,
-    undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
-}
-
-/// How far an undo reaches from a turn on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// The turn and the later ones of its conversation.
-    Later,
-    /// The turn alone, merged under what came later.
-    Only,
-    Conversation,
-}
-
-impl<'a> Chosen<'a> {
-    /// Of all `turns` of the directory `n` and what it reaches; `near` are those of projects in this one or around it. A conversation is a
-    /// session of an agent. `undone` has the paths of each turn that are taken back already.
-    pub fn from(
-        turns: &'a [Turn],
-        near: &'a [Turn],
-        (n, reach): (u64, Reach),
-        undone: &'a BTreeMap<u64, BTreeSet<AbsPath>>,
-    ) -> Self {
-        let first = turns.iter().find(|turn| turn.head.n == n);
-        let is_of = |turn: &&Turn| match reach {
-            Reach::Only => turn.head.n == n,
-            Reach::Later => turn.head.n >= n && first.is_some_and(|first| turn.is_with(first)),
-            Reach::Conversation => first.is_some_and(|first| turn.is_with(first)),
-        };
-        let (back, others) = turns.iter().partition::<Vec<_>, _>(is_of);
-        Self { back, others: others.into_iter().chain(near).collect(), reach, undone }
-    }
-
-    /// True if these turns changed something there, as far as was seen.
-    fn have_changed(&self, path: &AbsPath) -> bool {
-        self.back.iter().flat_map(|turn| turn.own_changes()).any(|change| change.path.is_under(path))
-    }
-
-    /// The number of files that go back and that no tool of these turns named.
-    fn by_commands(&self, compared: &Compared) -> u64 {
-        let is_by_command = |path: &AbsPath| self.back.iter().any(|turn| turn.is_by_command(path));
-        let files = compared.differences.iter().filter(|d| !d.now.as_ref().or(d.then.as_ref()).is_some_and(State::is_dir));
-        files.filter(|d| is_by_command(&d.path)).count() as u64
-    }
-
-    /// The first turn whose snapshot was whole when it began to write.
-    pub fn base(&self) -> Option<&'a Turn> {
-        self.back.iter().copied().find(|turn| turn.covered)
-    }
-}
 
 /// The paths of turns that are taken back, and what was there before.
 pub struct Undo {
@@ -110,7 +55,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     let terms =
         Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false, existed: latest, with_older: true };
     let mut compared = compare::with_tree(store, series, n, terms)?;
-    let told = Told::of(chosen);
+    let told = Writers::of(chosen);
     if !asked.force {
         let first = |path: &AbsPath| told.by_path.get(path).and_then(|told| told.first()?.0.before);
         compared.spare_older(series, OLDER_FORCIBLE, |path| {
@@ -149,7 +94,7 @@ fn narrowed(compared: &mut Compared, chosen: &Chosen<'_>, asked: Asked<'_>, now:
 
 /// Differences from the first snapshot, while it is decided which go back.
 struct Sorting<'a> {
-    told: &'a Told<'a>,
+    told: &'a Writers<'a>,
     asked: Asked<'a>,
     /// The first snapshot.
     n: u64,
@@ -162,7 +107,7 @@ struct Sorting<'a> {
 }
 
 impl<'a> Sorting<'a> {
-    fn new(told: &'a Told<'a>, asked: Asked<'a>, n: u64) -> Self {
+    fn new(told: &'a Writers<'a>, asked: Asked<'a>, n: u64) -> Self {
         Self { told, asked, n, seen: BTreeSet::new(), later: BTreeMap::new(), stay: Vec::new(), same: Vec::new() }
     }
 
@@ -269,118 +214,5 @@ fn spare_copies(compared: &mut Compared, fates: &mut [Fate]) {
 impl Asked<'_> {
     fn has(&self, path: &AbsPath) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|asked| path.is_under(asked))
-    }
-}
-
-/// The decision about a path.
-enum Verdict {
-    /// It goes back to what this snapshot has, which has this mark.
-    Back {
-        snapshot: u64,
-        was: Option<u64>,
-    },
-    Stays(String),
-    /// The turn wrote it, and it was changed since, as this says.
-    Changed(String),
-    /// It is as before an earlier turn, which was taken back.
-    IsBack,
-}
-
-/// The facts that turns tell of each path.
-struct Told<'a> {
-    chosen: &'a Chosen<'a>,
-    /// The turns that changed a path, the oldest first.
-    by_path: BTreeMap<&'a AbsPath, Vec<(&'a Turn, &'a Wrote)>>,
-}
-
-impl<'a> Told<'a> {
-    fn of(chosen: &'a Chosen<'a>) -> Self {
-        let mut by_path: BTreeMap<&AbsPath, Vec<_>> = BTreeMap::new();
-        for turn in &chosen.back {
-            let undone = chosen.undone.get(&turn.head.n);
-            let is_there = |wrote: &&Wrote| !undone.is_some_and(|undone| undone.contains(&wrote.path));
-            turn.wrote.iter().filter(is_there).for_each(|wrote| by_path.entry(&wrote.path).or_default().push((*turn, wrote)));
-        }
-        Self { chosen, by_path }
-    }
-
-    fn paths(&self) -> impl Iterator<Item = &'a AbsPath> {
-        self.by_path.keys().copied()
-    }
-
-    /// Decides about a path: with its difference from the first snapshot, if it differs.
-    fn verdict(&self, path: &AbsPath, difference: Option<&Difference>, force: bool) -> Verdict {
-        let Some(told) = self.by_path.get(path) else {
-            return if self.is_back(path, difference) { Verdict::IsBack } else { Verdict::Stays(self.whose(path)) };
-        };
-        if let Some((turn, _)) = told.iter().find(|(turn, _)| !turn.covered) {
-            return Verdict::Stays(format!("turn {} is not covered: it began before its snapshot was whole", turn.head.n));
-        }
-        let ([(first, wrote), ..], [.., (last, latest)]) = (&told[..], &told[..]) else {
-            return Verdict::Stays(self.whose(path));
-        };
-        let Some((snapshot, _)) = first.before else { return Verdict::Stays(self.whose(path)) };
-        let back = Verdict::Back { snapshot, was: wrote.was };
-        if force {
-            return back;
-        }
-        if let Some(why) = told.iter().find_map(|(turn, wrote)| self.not_own(turn, wrote)) {
-            return Verdict::Stays(why);
-        }
-        let parted = told.windows(2).find(|pair| pair[0].1.is != pair[1].1.was);
-        if let Some([(earlier, _), (later, _)]) = parted {
-            return Verdict::Stays(format!("it was changed between turns {} and {}", earlier.head.n, later.head.n));
-        }
-        // Without a difference from the first snapshot it is as that has it, and was so before the first of these turns or not.
-        let now = difference.map_or(wrote.was, |difference| mark(difference.now.as_ref()));
-        if difference.is_some() && now != latest.is {
-            return Verdict::Changed(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last)));
-        }
-        back
-    }
-
-    /// The reason why a path that a turn seems to have written is not its own.
-    fn not_own(&self, turn: &Turn, wrote: &Wrote) -> Option<String> {
-        if let Some(why) = turn.against(&wrote.path) {
-            return Some(format!("turn {}: {why}", turn.head.n));
-        }
-        // Two commands ran at once: what one has changed, the other may have, too.
-        let may_have = |other: &&&Turn| !other.is_with(turn) && other.overlaps(turn) && turn.shares(&wrote.path, other);
-        let also = self.chosen.others.iter().find(may_have)?;
-        Some(format!("{} may have changed it, too", self.words(also)))
-    }
-
-    /// True if a turn that is taken back wrote the path, and it is as before that.
-    fn is_back(&self, path: &AbsPath, difference: Option<&Difference>) -> bool {
-        let now = mark(difference.and_then(|difference| difference.now.as_ref()));
-        let turns = self.chosen.back.iter().chain(&self.chosen.others);
-        let of = |turn: &&&Turn| self.chosen.undone.get(&turn.head.n).is_some_and(|undone| undone.contains(path));
-        turns.filter(of).flat_map(|turn| &turn.wrote).any(|wrote| wrote.path == *path && wrote.was == now)
-    }
-
-    /// The reason why a path that none of the turns wrote differs.
-    fn whose(&self, path: &AbsPath) -> String {
-        let wrote = |turn: &&&Turn| turn.claims(path) && turn.wrote.iter().any(|wrote| wrote.path == *path);
-        let since = self.chosen.back.first().map_or(0, |turn| turn.head.n);
-        match self.chosen.others.iter().rev().filter(|turn| turn.head.n > since).find(wrote) {
-            Some(turn) => format!("{} wrote it", self.words(turn)),
-            None => "these turns did not write it".into(),
-        }
-    }
-
-    fn by_whom(&self, path: &AbsPath, since: &Turn) -> String {
-        let wrote = |turn: &&&Turn| turn.last >= since.head.time && turn.wrote.iter().any(|wrote| wrote.path == *path);
-        match self.chosen.others.iter().rev().find(wrote) {
-            Some(turn) => format!(", by {}", self.words(turn)),
-            None => String::new(),
-        }
-    }
-
-    /// A turn in words, with its directory if that is another one.
-    fn words(&self, turn: &Turn) -> String {
-        let head = &turn.head;
-        let is_here = self.chosen.back.first().is_none_or(|first| first.head.directory == head.directory);
-        let there = if is_here { String::new() } else { format!(" in {}", head.directory) };
-        format!("turn {} of {}{there}", head.n, head.agent.word())
     }
 }

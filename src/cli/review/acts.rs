@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::snapshot;
 use super::words::lines_of;
-use crate::agent::undo::Reach;
+use crate::agent::choice::Reach;
 use crate::compare::entries::Taken;
 use crate::compare::picked::{Pick, Picked, seen};
 use crate::compare::sources::Sources;

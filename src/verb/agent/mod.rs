@@ -1,6 +1,7 @@
 //! Verbs about agents: their turns, their hooks, and the settings in which these stand.
 
 pub mod diff;
+pub mod edit;
 pub mod fault;
 pub mod here;
 pub mod hook;

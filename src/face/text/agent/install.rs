@@ -14,7 +14,8 @@ use crate::face::text::patch;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::opened::Session;
-use crate::verb::agent::install::{Asked, Change, Deed, Edited, edit};
+use crate::verb::agent::edit::Change;
+use crate::verb::agent::install::{Asked, Deed, Edited, edit};
 use crate::verb::error::closed_place;
 
 /// Adds recant's hooks to an agent's settings, or removes them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::uncovered;
 use crate::agent::anew::Built;
-use crate::agent::undo::Reach;
+use crate::agent::choice::Reach;
 use crate::compare::shown::cut_off;
 use crate::engine::report::Left;
 use crate::error::{Error, Kind, command, shell_word};
