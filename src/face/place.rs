@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::agent::known::Agent;
 use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve;
@@ -25,7 +26,7 @@ pub struct Place {
 pub fn settings() -> Result<(Settings, Place), Error> {
     // dirs takes XDG variables that hold an absolute path, else $HOME, else the user database.
     let file = dirs::config_dir().map(|dir| dir.join("recant/config.toml"));
-    let config = Settings::read(file, dirs::home_dir().as_deref())?;
+    let config = Settings::read(file, dirs::home_dir().as_deref(), &|word| Agent::of(word).is_some())?;
     let place = if let Some(path) = std::env::var_os("RECANT_STORE").filter(|path| !path.is_empty()) {
         Place { path: path.into(), from: From::Environment("RECANT_STORE") }
     } else if let Some(path) = &config.store_path.value {

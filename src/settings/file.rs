@@ -9,9 +9,6 @@ use super::near::edits;
 use super::row::Row;
 use crate::error::{Error, Kind as OfError, command};
 
-/// The agents that may have a table of their own.
-const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "pi"];
-
 /// A file of settings in which all keys are known.
 pub struct File<'a> {
     path: &'a Path,
@@ -19,16 +16,22 @@ pub struct File<'a> {
     /// The directory that `~/` means.
     home: Option<&'a Path>,
     rows: &'a [Row],
+    is_agent: &'a dyn Fn(&str) -> bool,
     top: DeTable<'a>,
 }
 
 impl<'a> File<'a> {
-    /// Parses a file that may have the keys of these rows.
+    /// Parses a file that may have the keys of these rows. `is_agent`: true for the word of an agent, which may have a table.
     ///
     /// # Errors
     /// It is no TOML, or has an unknown key.
-    pub fn parse(path: &'a Path, text: &'a str, home: Option<&'a Path>, rows: &'a [Row]) -> Result<Self, Error> {
-        let file = |top| Self { path, text, home, rows, top };
+    pub fn parse(
+        path: &'a Path,
+        text: &'a str,
+        home: Option<&'a Path>,
+        (rows, is_agent): (&'a [Row], &'a dyn Fn(&str) -> bool),
+    ) -> Result<Self, Error> {
+        let file = |top| Self { path, text, home, rows, is_agent, top };
         let top = DeTable::parse(text).map_err(|error| {
             let at = error.span().unwrap_or_default().start;
             let file = file(DeTable::default());
@@ -75,7 +78,7 @@ impl<'a> File<'a> {
         for (name, value) in table.iter() {
             let (name, span) = (&**name.get_ref(), value.span());
             // Machines may have any name.
-            let is_name = known == "remotes" || known == "agent" && AGENTS.contains(&name);
+            let is_name = known == "remotes" || known == "agent" && (self.is_agent)(name);
             let below = |above: &str, name: &str| if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
             let (key, known) = (below(above, name), below(known, if is_name { "NAME" } else { name }));
             if self.rows.iter().any(|row| row.key == known) {

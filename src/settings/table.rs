@@ -190,25 +190,30 @@ impl Settings {
     pub fn defaults(file: Option<PathBuf>, home: Option<&Path>) -> Self {
         let name = file.as_deref().unwrap_or(Path::new("config.toml")).to_path_buf();
         // An empty text has no key that could be wrong: `tests::without_a_file_the_defaults_hold`.
-        let none = Self::from_text("", &name, home).expect("an empty file has nothing wrong in it");
+        let none = Self::from_text("", &name, home, &|_| false).expect("an empty file has nothing wrong in it");
         Self { file, found: false, ..none }
     }
 
-    /// Reads `file`; a missing one counts as empty. `home` replaces `~/` in a path.
+    /// Reads `file`; a missing one counts as empty. `home` replaces `~/` in a path. `is_agent`: true for the word of an agent.
     ///
     /// # Errors
     /// It cannot be read, is no TOML, has an unknown key, or a value of another type.
-    pub fn read(file: Option<PathBuf>, home: Option<&Path>) -> Result<Self, Error> {
+    pub fn read(file: Option<PathBuf>, home: Option<&Path>, is_agent: &dyn Fn(&str) -> bool) -> Result<Self, Error> {
         let Some(path) = file else { return Ok(Self::defaults(None, home)) };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::defaults(Some(path), home)),
             Err(error) => return Err(error).at("read the settings", path.display()).map_err(Error::from),
         };
-        Self::from_text(&text, &path, home)
+        Self::from_text(&text, &path, home, is_agent)
     }
 
-    pub(super) fn from_text(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, Error> {
-        Self::of(path, &File::parse(path, text, home, ROWS)?, home)
+    pub(super) fn from_text(
+        text: &str,
+        path: &Path,
+        home: Option<&Path>,
+        is_agent: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, Error> {
+        Self::of(path, &File::parse(path, text, home, (ROWS, is_agent))?, home)
     }
 }

@@ -8,7 +8,8 @@ use super::value::{From, Set, Value};
 use super::{Color, OnLimit};
 
 fn read(text: &str) -> Result<Settings, String> {
-    Settings::from_text(text, Path::new("/c.toml"), Some(Path::new("/home/u"))).map_err(|error| error.to_string())
+    Settings::from_text(text, Path::new("/c.toml"), Some(Path::new("/home/u")), &|word| word == "claude")
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -55,11 +56,11 @@ fn without_a_file_the_defaults_hold() {
 #[test]
 fn a_missing_file_no_file_and_an_empty_one_leave_the_same_in_force() {
     for home in [None, Some(Path::new("/home/u"))] {
-        let empty = Settings::from_text("", Path::new("/none/c.toml"), home).unwrap();
+        let empty = Settings::from_text("", Path::new("/none/c.toml"), home, &|_| false).unwrap();
         assert_eq!(empty.minor.value.iter().any(|glob| glob == "/home/u/.cache"), home.is_some(), "{:?}", empty.minor);
-        let missing = Settings::read(Some("/none/c.toml".into()), home).unwrap();
+        let missing = Settings::read(Some("/none/c.toml".into()), home, &|_| false).unwrap();
         assert_eq!(missing, Settings { found: false, ..empty.clone() });
-        assert_eq!(Settings::read(None, home).unwrap(), Settings { found: false, file: None, ..empty });
+        assert_eq!(Settings::read(None, home, &|_| false).unwrap(), Settings { found: false, file: None, ..empty });
     }
 }
 
@@ -96,6 +97,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         ("max_files = 3", "max_files", "checkpoint.max_files"),
         ("[chekpoint]\nmax_size = 3", "chekpoint.max_size", "checkpoint.max_size"),
         ("[pagers]", "pagers", "pager"),
+        ("[agent.cloud]\npass = []", "agent.cloud.pass", "capture.pass"),
         ("[remotes.'a.b']\nstroe = 'x'", "remotes.NAME.stroe", "remotes.NAME.store"),
     ] {
         let error = read(text).unwrap_err();
