@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::engine::plan::choose::choose;
-use crate::engine::plan::choose::may_begin;
-use crate::engine::plan::choose::{Choice, Chosen, Rules};
-use crate::engine::plan::left_out::{Aside, Denied};
+use crate::engine::place_in_session::SessionPlace;
+use crate::engine::plan::choose::{Choice, Chosen, Rules, choose, may_begin};
+use crate::engine::plan::left_out::{LeftOut, MinorPaths};
 use crate::error::{Against, Error, Reason, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -21,8 +19,8 @@ use crate::session::act::Part;
 use crate::session::change::{Change, DirectoryTime};
 use crate::session::error::not_now;
 use crate::session::merge_base;
-use crate::session::opened::Session;
-use crate::session::run::Run;
+use crate::session::open_session::Session;
+use crate::session::run_record::Run;
 use crate::session::sides::Side;
 use crate::settings;
 use crate::settings::OnLimit;
@@ -35,11 +33,11 @@ pub struct Request<'a> {
     pub on_conflict: OnConflict,
     pub limits: Limits,
     /// Tells which paths may never be committed.
-    pub denied: Denied,
+    pub denied: MinorPaths,
     /// The changes alone that may be moved; any where missing.
     pub only: Option<&'a Part>,
     /// The paths that are left out because of a minor conflict.
-    pub aside: &'a Aside,
+    pub aside: &'a LeftOut,
     /// True to commit even if a restart of the machine may have lost content of the run.
     pub accept_unsynced: bool,
 }
@@ -169,8 +167,8 @@ struct Inward {
     run: Option<Run>,
     /// The topmost deleted directories whose content is not kept.
     partial: Vec<AbsPath>,
-    denied: Denied,
-    aside: Aside,
+    denied: MinorPaths,
+    aside: LeftOut,
     refused: Vec<Against>,
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
@@ -236,7 +234,7 @@ impl Inward {
     /// The move that gives back what a rollback found by force.
     fn give_back(&self, change: Change, index: u32, found: Original) -> Move {
         let in_place = found.kept == Kept::Metadata;
-        let to_at = found.place().map(|place| Held::new(place, change.n, &change.path));
+        let to_at = found.place().map(|place| SessionPlace::new(place, change.n, &change.path));
         let mv = self.inward(change, index, Side::Lost);
         // An inode that stayed has the content that it was found with.
         let from = match (&mv.from, &found.state) {
@@ -262,7 +260,7 @@ impl Inward {
             // A change that is out again was put back by a rollback, with a new fingerprint.
             from_print: change.before.print.filter(|_| side == Side::Never),
             to: change.after,
-            to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
+            to_at: to_at.map(|place| SessionPlace::new(place, change.n, &change.path)),
             uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),
             side: Side::In,
             gives_back: false,

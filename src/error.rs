@@ -390,7 +390,7 @@ impl Display for Against {
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct JsonError<'a> {
             kind: &'static str,
             message: &'a str,
             path: Option<&'a str>,
@@ -399,7 +399,7 @@ impl Serialize for Error {
             #[serde(skip_serializing_if = "<[Against]>::is_empty")]
             paths: &'a [Against],
         }
-        let told = Told {
+        let told = JsonError {
             kind: self.0.kind.word(),
             message: self.message(),
             path: self.path(),

@@ -2,17 +2,15 @@
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::error::damaged;
-use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::engine::plan::choose::choose;
-use crate::engine::plan::choose::may_begin;
-use crate::engine::plan::choose::{Choice, Chosen, Rules};
-use crate::engine::plan::left_out::Aside;
+use crate::engine::place_in_session::SessionPlace;
+use crate::engine::plan::choose::{Choice, Chosen, Rules, choose, may_begin};
+use crate::engine::plan::left_out::LeftOut;
 use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::act::Part;
 use crate::session::change::Change;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State, sort_word};
 
@@ -24,7 +22,7 @@ pub fn rollback(
     session: &Session,
     (paths, only): (&[AbsPath], Option<&Part>),
     on_conflict: OnConflict,
-    aside: &Aside,
+    aside: &LeftOut,
 ) -> Result<Job, Error> {
     may_begin(session, Verb::Rollback)?;
     let sides = session.sides_of_all()?;
@@ -73,7 +71,7 @@ struct Outward {
     changes: Chosen,
     originals: manifest::Reading,
     next: Option<Original>,
-    aside: Aside,
+    aside: LeftOut,
     /// Paths; the times of directories below them are always set. Empty for all.
     timed: Vec<AbsPath>,
     rest: Rest,
@@ -137,7 +135,7 @@ fn outward(change: Change, original: Original, index: u32) -> Move {
         path: change.path,
         from: change.after,
         from_print: original.put,
-        to_at: original.place().map(|place| Held::new(place, original.n, &original.path)),
+        to_at: original.place().map(|place| SessionPlace::new(place, original.n, &original.path)),
         in_place: original.kept == Kept::Metadata,
         to: original.state,
         foreign: false,

@@ -4,7 +4,7 @@
 use super::look::Look;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::{Compared, Difference};
+use crate::snapshot::differences::{Compared, Difference};
 use crate::snapshot::whole;
 use crate::tree::state::State;
 

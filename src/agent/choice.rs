@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::turn::Turn;
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::Compared;
+use crate::snapshot::differences::Compared;
 use crate::tree::state::State;
 
 /// The turns that are taken back, and the others.

@@ -11,10 +11,11 @@ use super::sign::short;
 use crate::error::Error;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
-use crate::snapshot::cover::{self, MANY};
+use crate::snapshot::agent_cover;
+use crate::snapshot::agent_cover::MANY;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::Why;
-use crate::snapshot::walk::{Met, Object, Walk};
+use crate::snapshot::snapshot_walk::{Object, Walk, WalkStep};
 use crate::tree::git_head::{self, Head};
 use crate::tree::json;
 use crate::tree::time;
@@ -109,10 +110,10 @@ fn names(dir: &Dir) -> Option<Vec<String>> {
 
 /// The HEAD of a repository, by the `.git` in its working tree, or by a bare one.
 fn head(object: &Object) -> Option<Head> {
-    let git = if object.at_name() == b".git" { cover::repository(&object.dir)? } else { object.at().open_dir().ok()? };
-    let common = cover::common(&git);
+    let git = if object.at_name() == b".git" { agent_cover::repository(&object.dir)? } else { object.at().open_dir().ok()? };
+    let common = agent_cover::common(&git);
     Head::of(|name| {
-        let of = |dir: &Dir| cover::read_below(dir, name.as_bytes(), git_head::MOST);
+        let of = |dir: &Dir| agent_cover::read_below(dir, name.as_bytes(), git_head::MOST);
         Ok::<_, Error>(of(&git).or_else(|| common.as_ref().and_then(of)))
     })
     .ok()?
@@ -238,11 +239,11 @@ impl Look {
         (self.0.len() >= FEWEST).then(|| self.0[self.0.len() / 2].path.clone())
     }
 
-    pub fn see(&mut self, met: &Met) {
+    pub fn see(&mut self, met: &WalkStep) {
         let (object, why) = match met {
-            Met::Left { why: Why::Store, .. } | Met::Unlisted { .. } => return,
-            Met::Object(object) => (object, None),
-            Met::Left { object, why } => (object, Some(*why)),
+            WalkStep::Left { why: Why::Store, .. } | WalkStep::Unlisted { .. } => return,
+            WalkStep::Object(object) => (object, None),
+            WalkStep::Left { object, why } => (object, Some(*why)),
         };
         self.0.push(Spot::of(object, why));
         if why == Some(Why::Vcs)

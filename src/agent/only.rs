@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::turn::Turn;
-use crate::compare::merge::Onto;
-use crate::compare::merge::taken_out;
+use crate::compare::merge_onto_tree::MergeResult;
+use crate::compare::merge_onto_tree::taken_out;
 use crate::compare::view::TEXT_LIMIT;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
-use crate::snapshot::compare::{self, Difference};
 use crate::snapshot::content::{Kept, beginning};
+use crate::snapshot::differences;
+use crate::snapshot::differences::Difference;
 use crate::snapshot::manifest::{At as Place, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -31,7 +32,7 @@ impl<'a> TakingOut<'a> {
     /// A snapshot cannot be read.
     pub fn of(series: &'a Series, turn: &Turn) -> Result<Option<Self>, Error> {
         let (Some((before, _)), Some(after)) = (turn.before, turn.after) else { return Ok(None) };
-        let changed = compare::between(series, before, Some(after), &[], false)?.differences;
+        let changed = differences::between(series, before, Some(after), &[], false)?.differences;
         let changed = changed.into_iter().map(|difference| (difference.path.clone(), difference)).collect();
         Ok(Some(Self { series, kept: Kept::of(&series.dir, &series.directory), changed, roots: Roots::read()? }))
     }
@@ -54,9 +55,9 @@ impl<'a> TakingOut<'a> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         Ok(match taken_out((after, &base), (now.clone(), mine), (before, &theirs)) {
-            Onto::Conflict(why) => Err(why),
-            Onto::Same => Ok(None),
-            Onto::Merged(both) => {
+            MergeResult::Conflict(why) => Err(why),
+            MergeResult::Same => Ok(None),
+            MergeResult::Merged(both) => {
                 let (now, then, merged) = (both.before.object, Some(both.after), Some(both.content));
                 Ok(Some(Difference { now, then, at: None, link: None, merged, ..difference.clone() }))
             }

@@ -13,7 +13,7 @@ use super::settings::edit::cut;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
-use crate::session::opened::read_small;
+use crate::session::open_session::read_small;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::json;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sign::short;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::snapshot::cover::read_below;
+use crate::snapshot::agent_cover::read_below;
 use crate::tree::git_head::commit;
 use crate::tree::git_index;
 

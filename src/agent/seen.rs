@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::opened::read_small;
+use crate::session::open_session::read_small;
 use crate::session::store::Store;
 use crate::tree::json;
 

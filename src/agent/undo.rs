@@ -15,7 +15,8 @@ use super::uncovered::{Became, Fate, fates};
 use super::verdict::{Verdict, Writers};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::{self, Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
+use crate::snapshot::differences;
+use crate::snapshot::differences::{Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
 
@@ -54,7 +55,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     // What is older is so by the turn that wrote the path first.
     let terms =
         Terms { whole: true, paths: asked.paths, hashes: Hashes::All, with_vcs: false, existed: latest, with_older: true };
-    let mut compared = compare::with_tree(store, series, n, terms)?;
+    let mut compared = differences::with_tree(store, series, n, terms)?;
     let told = Writers::of(chosen);
     if !asked.force {
         let first = |path: &AbsPath| told.by_path.get(path).and_then(|told| told.first()?.0.before);
@@ -68,7 +69,7 @@ pub fn undo(store: &AbsPath, series: &Series, chosen: &Chosen<'_>, asked: Asked<
     let mut sorting = Sorting::new(&told, asked, n);
     sorting.differences(&mut compared, series)?;
     sorting.unchanged(&compared);
-    sorting.later(&mut compared, |snapshot| compare::with_tree(store, series, snapshot, terms))?;
+    sorting.later(&mut compared, |snapshot| differences::with_tree(store, series, snapshot, terms))?;
     let same = sorting.leave(&mut compared);
     compared.settle(&series.directory);
     let built = build_anew(&mut compared, &now, &series.directory);

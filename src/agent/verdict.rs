@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::choice::Chosen;
 use super::turn::{Turn, Wrote, mark};
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::Difference;
+use crate::snapshot::differences::Difference;
 
 /// The decision about a path.
 pub enum Verdict {

@@ -9,17 +9,18 @@ use crate::capture::layers::rejoin;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::engine::job::{self, Job, OnConflict};
-use crate::engine::plan::conflict::{self, Since};
-use crate::engine::plan::left_out::Aside;
+use crate::engine::plan::conflict::{self, SinceAct};
+use crate::engine::plan::left_out::LeftOut;
 use crate::settings;
 
-use crate::engine::plan::minor::{self, Asked, Minor};
-use crate::engine::report::{self, Done};
+use crate::engine::minor_conflicts;
+use crate::engine::minor_conflicts::{JobRequest, Minor};
+use crate::engine::report::{self, PathOutcome};
 use crate::engine::{Effect, Unwatched};
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::rollback;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 
 /// An operation on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,13 +96,13 @@ impl Report {
     }
 }
 
-fn kind_of(done: Done) -> ChangeKind {
+fn kind_of(done: PathOutcome) -> ChangeKind {
     match done {
-        Done::Created | Done::Recreated => ChangeKind::Created,
-        Done::Modified | Done::Restored | Done::Merged => ChangeKind::Modified,
-        Done::Deleted | Done::Removed => ChangeKind::Deleted,
-        Done::Metadata => ChangeKind::Metadata,
-        Done::Unchanged => ChangeKind::Unchanged,
+        PathOutcome::Created | PathOutcome::Recreated => ChangeKind::Created,
+        PathOutcome::Modified | PathOutcome::Restored | PathOutcome::Merged => ChangeKind::Modified,
+        PathOutcome::Deleted | PathOutcome::Removed => ChangeKind::Deleted,
+        PathOutcome::Metadata => ChangeKind::Metadata,
+        PathOutcome::Unchanged => ChangeKind::Unchanged,
     }
 }
 
@@ -129,7 +130,7 @@ impl Store {
             return Err(Error::refused(format!("session {id} waits to be confirmed")).with_remedy(remedy));
         }
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
-        let (would, conflicts) = match done.map_err(conflict::foreseen) {
+        let (would, conflicts) = match done.map_err(conflict::as_conflicts) {
             Ok(report) => (Some(Report::of(Some(id.clone()), report)), Vec::new()),
             Err(Ok(conflicts)) => {
                 let conflict = |conflict: &conflict::Conflict| Conflict {
@@ -153,15 +154,15 @@ impl Store {
         on_conflict: OnConflict,
         effect: Effect,
     ) -> Result<report::Report, Error> {
-        let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
+        let ask = |session: &Locked, paths: &[AbsPath], aside: &LeftOut| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
-        let since = Since::of(&session.header, verb.of_engine());
-        let asked = Asked { verb: verb.of_engine(), paths, minor, since, ask: &ask };
-        minor::carry_out_but(&self.fs, &self.store, session, &asked, effect, &Unwatched)
+        let since = SinceAct::of(&session.header, verb.of_engine());
+        let asked = JobRequest { verb: verb.of_engine(), paths, minor, since, ask: &ask };
+        minor_conflicts::execute_without_minor(&self.fs, &self.store, session, &asked, effect, &Unwatched)
     }
 }
 
-fn ask(session: &Locked, verb: Verb, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, Error> {
+fn ask(session: &Locked, verb: Verb, paths: &[AbsPath], on_conflict: OnConflict, aside: &LeftOut) -> Result<Job, Error> {
     let request = Request {
         paths,
         on_conflict,

@@ -17,8 +17,8 @@ use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{self, Header, Origin};
 use crate::session::log;
-use crate::session::opened;
-use crate::session::stage::{self, Desk};
+use crate::session::open_session;
+use crate::session::stage::{self, Staging};
 use crate::session::store;
 
 /// A session in a list.
@@ -119,7 +119,7 @@ pub enum Edit<'a> {
 }
 
 impl Edit<'_> {
-    fn stage(self, desk: &mut Desk<'_>) -> Result<(), Error> {
+    fn stage(self, desk: &mut Staging<'_>) -> Result<(), Error> {
         let root = Path::new("/");
         match self {
             Self::Write { path, mut content, mode } => {
@@ -197,7 +197,7 @@ impl Store {
     /// is the store's. `Busy`: another holds the session's lock. `LeftOut`: staged, but a power cut may undo it.
     pub fn stage<'a>(&self, id: &SessionId, edits: impl IntoIterator<Item = Edit<'a>>) -> Result<(), Error> {
         let mut session = self.locked(id)?;
-        let mut desk = Desk::open(&self.fs, &self.store, &mut session, false)?;
+        let mut desk = Staging::open(&self.fs, &self.store, &mut session, false)?;
         match edits.into_iter().try_for_each(|edit| edit.stage(&mut desk)) {
             // Leftovers of replaced content go with the next staging.
             Ok(()) => Ok(desk.finish().map(drop)?),
@@ -285,7 +285,7 @@ impl Store {
     }
 
     /// Reads a session. Refused if somebody worked in it meanwhile.
-    fn read<T>(&self, id: &SessionId, look: impl FnOnce(&opened::Session) -> Result<T, Error>) -> Result<T, Error> {
+    fn read<T>(&self, id: &SessionId, look: impl FnOnce(&open_session::Session) -> Result<T, Error>) -> Result<T, Error> {
         let mut session = self.store.session(id.inner())?;
         if session.header.uncollected {
             drop(self.locked(id)?);
@@ -297,7 +297,7 @@ impl Store {
         }
         if found.is_err() {
             // What an interrupted operation left half done is no damage.
-            crate::engine::ready::refuse_interrupted(&self.store, id.inner())?;
+            crate::engine::recover_and_lock::refuse_interrupted(&self.store, id.inner())?;
         }
         found
     }

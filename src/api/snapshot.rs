@@ -12,13 +12,17 @@ use crate::error::{Error, Kind};
 use crate::fs::resolve;
 use crate::session::change::Changes;
 use crate::session::log;
-use crate::session::opened::Locked;
-use crate::snapshot::compare::{self, Hashes, Terms};
-use crate::snapshot::create::{Asked, create};
+use crate::session::open_session::Locked;
+use crate::snapshot;
+use crate::snapshot::choose_directory;
+use crate::snapshot::create::{SnapshotRequest, create};
+use crate::snapshot::differences;
+use crate::snapshot::differences::{Hashes, Terms};
+use crate::snapshot::restore;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{Rules, Vcs};
 use crate::snapshot::series::{Series, Summary};
-use crate::snapshot::{self, place, restore, whole};
+use crate::snapshot::whole;
 
 /// A snapshot in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +78,12 @@ impl Store {
     /// ```
     pub fn take_snapshot(&self, directory: &Path, message: Option<&str>) -> Result<(u64, Vec<(PathBuf, String)>), Error> {
         let directory = resolve::absolute(absolute(directory)?)?;
-        place::check(&directory, &self.store.path, resolve::home().as_ref())?;
+        choose_directory::check(&directory, &self.store.path, resolve::home().as_ref())?;
         self.recover_first()?;
-        let asked = Asked {
+        let asked = SnapshotRequest {
             message: message.map(Into::into),
             rules: Source::Found(Rules { vcs: Vcs::Left, ..Rules::default() }),
-            ..Asked::default()
+            ..SnapshotRequest::default()
         };
         let series = Series::create(&self.fs, &self.store, &directory)?;
         let lock = series.lock(&self.fs)?;
@@ -120,7 +124,7 @@ impl Store {
         let _lock = series.lock(&self.fs)?;
         let n = series.find(&number.to_string())?;
         let terms = Terms { whole: true, paths: &[], hashes: Hashes::Small, ..Terms::default() };
-        let mut compared = compare::with_tree(&self.store.path, &series, n, terms)?;
+        let mut compared = differences::with_tree(&self.store.path, &series, n, terms)?;
         compared.settle(&directory);
         compared.learn_indexes(&series)?;
         let mut skipped = Vec::with_capacity(compared.left.len());

@@ -4,16 +4,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::id::SessionId;
-use crate::capture::place::plan::working_directory;
-use crate::capture::run::hold::collect_ended;
-use crate::capture::run::inside::inside;
-use crate::engine::ready;
-use crate::engine::recover::interrupted::{Outcome, Recovered as Of};
+use crate::capture::place::mount_plan::working_directory;
+use crate::capture::run::collect_killed::collect_killed;
+use crate::capture::run::is_inside::inside;
+use crate::engine::recover::recovery::{Outcome, Recovered as Of};
+use crate::engine::recover_and_lock;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
-use crate::session::opened;
+use crate::session::open_session;
 use crate::session::store;
 
 /// A store of sessions and snapshots: the same directory that the program `recant` uses with `--store`.
@@ -90,7 +90,7 @@ pub struct Recovered {
 
 impl Recovered {
     fn of(recovered: Of) -> Self {
-        let left = |left: Vec<crate::engine::report::Left>| left.into_iter().map(|left| (path_of(&left.path), left.why));
+        let left = |left: Vec<crate::engine::report::LeftPath>| left.into_iter().map(|left| (path_of(&left.path), left.why));
         let outcome = match recovered.outcome {
             Outcome::Failed(error) => Err(error),
             Outcome::Left(paths) => Ok(left(paths).chain(left(recovered.strays)).collect()),
@@ -124,19 +124,19 @@ impl Store {
     /// # Errors
     /// [`Kind::Busy`](crate::Kind::Busy): the store's lock could not be had within 10 s. Nothing was recovered then.
     pub fn recover(&self) -> Result<Vec<Recovered>, Error> {
-        let settled = ready::recover_alone(&self.fs, &self.store, || ())?;
+        let settled = recover_and_lock::recover_alone(&self.fs, &self.store, || ())?;
         Ok(settled.recovered.into_iter().map(Recovered::of).collect())
     }
 
     /// Recovers before anything is changed. Returns what was interrupted.
     pub(super) fn recover_first(&self) -> Result<Vec<Of>, Error> {
-        Ok(ready::recover_any(&self.fs, &self.store, || ())?.map_or_else(Vec::new, |settled| settled.recovered))
+        Ok(recover_and_lock::recover_any(&self.fs, &self.store, || ())?.map_or_else(Vec::new, |settled| settled.recovered))
     }
 
     /// Opens a session to change. Collects the changes of its run if the recant of that was killed.
-    pub(super) fn locked(&self, id: &SessionId) -> Result<opened::Locked, Error> {
-        let collect = |locked: &mut opened::Locked| collect_ended(&self.fs, &self.store, locked).map(drop);
-        ready::lock(&self.fs, &self.store, id.inner(), collect, || self.recover_first())
+    pub(super) fn locked(&self, id: &SessionId) -> Result<open_session::Locked, Error> {
+        let collect = |locked: &mut open_session::Locked| collect_killed(&self.fs, &self.store, locked).map(drop);
+        recover_and_lock::lock(&self.fs, &self.store, id.inner(), collect, || self.recover_first())
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fmt::Display;
 use std::io;
 
-use super::space::cause::Cause;
+use super::space::refusals::Cause;
 use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
-use crate::session::run::Ending;
+use crate::session::run_record::Ending;
 
 const NOT_STARTED: &str = "the command was not started; nothing was changed";
 

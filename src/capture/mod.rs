@@ -2,15 +2,15 @@
 //! overlay whose upper lies in the session. Then the uppers are read into changes.
 //!
 //! The way of the data, each arrow a finished value:
-//! `Request` → [`place::plan::Plan::make`] → `Plan` → [`place::plan::Plan::lay_out`] → `Laid` → [`run::start::run`] → `Ended` →
+//! `Request` → [`place::mount_plan::Plan::make`] → `Plan` → [`place::mount_plan::Plan::lay_out`] → `Laid` → [`run::supervise::run_captured`] → `EndedRun` →
 //! [`collect::finish`] → `Collected`.
 //!
 //! What always holds:
 //! - **H1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel mounted is read back
 //!   from mountinfo. A mount that is neither planned nor read-only ends it too.
 //! - **H2** The command dies with recant: its init has PDEATHSIG, and a socket that closes when recant ends.
-//! - **H3** When [`run::start::run`] returns, only the run's init is left, and it is ending. So nothing writes to the uppers any more. The mounts
-//!   are gone once [`run::start::Leaving::wait`] returns; the run is not over before that.
+//! - **H3** When [`run::supervise::run_captured`] returns, only the run's init is left, and it is ending. So nothing writes to the uppers any more. The mounts
+//!   are gone once [`run::supervise::EndingInit::wait`] returns; the run is not over before that.
 //! - **H4** Directories on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Folders: [`place`] decides, place by place, what is captured and how: the checked list of mounts; [`space`] builds them in the namespace;

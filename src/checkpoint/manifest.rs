@@ -12,9 +12,10 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
-use crate::session::opened::{Session, open_own, part};
+use crate::session::open_session::{Session, open_own, part};
 use crate::tree::hash::Hash;
-use crate::tree::sealed::{self, Records, Sealed};
+use crate::tree::sealed_file;
+use crate::tree::sealed_file::{Records, Sealed};
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
@@ -267,7 +268,7 @@ impl Reading {
 }
 
 /// A manifest being written: originals in path order, then lines about directories.
-pub struct Writing<'a>(sealed::Writing<'a>);
+pub struct Writing<'a>(sealed_file::Writing<'a>);
 
 const NAME: &[u8] = b"manifest.jsonl";
 
@@ -277,7 +278,7 @@ pub const NEW: &[u8] = b"manifest.jsonl.new";
 impl<'a> Writing<'a> {
     /// Begins one in the directory that is to hold `manifest.jsonl`.
     pub fn begin(fs: &'a Fs, directory: &'a Dir) -> Result<Self, Error> {
-        Ok(Self(sealed::Writing::begin(fs, directory, NEW)?))
+        Ok(Self(sealed_file::Writing::begin(fs, directory, NEW)?))
     }
 
     pub fn original(&mut self, original: &Original) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::manifest::{Kept, Manifest, Original};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::tree::observe;
 use crate::tree::state::{State, sort_word};
 

@@ -113,7 +113,7 @@ fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
 fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
     match verb {
         // `recover` makes these sessions itself, as its result.
-        Verb::Recover(_) if crate::capture::run::inside::inside().is_none() => take_back_overdue(call),
+        Verb::Recover(_) if crate::capture::run::is_inside::inside().is_none() => take_back_overdue(call),
         Verb::Confirm(args) if args.watch => Ok(()),
         _ if effect(verb) == Effect::Changes => gate::before_changes(call),
         _ if effect(verb) == Effect::Shows => cut_off::tell_all(call),

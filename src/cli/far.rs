@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::compare::shown::Names;
+use crate::compare::path_text::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::face::args::table::effect;
-use crate::remote::far::{self, Cut, Input};
+use crate::remote::far_side;
+use crate::remote::far_side::{Cut, Input};
 use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
 use crate::remote::{self, MISSING, PROTOCOL};
@@ -34,7 +35,7 @@ pub fn far(args: &args::Far) -> Ended {
         return door::serve(id, args.parent);
     }
     match (&args.request, args.tells) {
-        (Some(word), Some(shell)) => match far::tell_begun(shell) {
+        (Some(word), Some(shell)) => match far_side::say_begun(shell) {
             Ok(()) => on_terminal(word),
             // The shell would take the verb's end for an error of sudo.
             Err(error) => {
@@ -99,7 +100,7 @@ fn over_connection(held: Option<&str>) -> Ended {
             _ => Input::Guarded,
         };
         let silence = request.silence.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()));
-        far::relay(command, cut, input, silence).map_err(|error| unstarted(&error))
+        far_side::relay(command, cut, input, silence).map_err(|error| unstarted(&error))
     });
     ended.map_or_else(|problem| refused(&problem), |()| Ended::Done)
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use super::dispatch::{self, not_begun};
 use super::far as served;
 use super::misuse;
-use crate::capture::run::inside::capture;
+use crate::capture::run::is_inside::capture;
 use crate::error::{Error, shell_word};
 use crate::face::args::Verb;
 use crate::face::args::help;
@@ -31,7 +31,7 @@ use crate::verb::table::Effect;
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
-    crate::fs::memory::tell_when_short();
+    crate::fs::out_of_memory::tell_when_short();
     crate::fs::lease::ignore_what_would_end_it();
     if complete::is_answered() {
         return ExitCode::SUCCESS;

@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
-use super::blocks::between::Blocks;
 use super::blocks::choice::Choice;
+use super::blocks::find_blocks::Blocks;
 use super::sources::{Content, OnTree, Sources};
-use super::view::TEXT_LIMIT;
-use super::view::meta_changes;
+use super::view::{TEXT_LIMIT, meta_changes};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
@@ -73,7 +72,7 @@ impl Entries {
         let (Content::File(before), Content::File(after)) = (before, after) else {
             return Ok(if edited { Self::Changed } else { Self::Whole("its content cannot be read") });
         };
-        let (old, new) = (read(&before, &change.path)?, read(&after, &change.path)?);
+        let (old, new) = (read_text(&before, &change.path)?, read_text(&after, &change.path)?);
         if Blocks::between(&old, &new, PATIENCE).is_err() {
             return Ok(Self::Whole("it is no text, or too different to be compared line by line"));
         }
@@ -99,7 +98,8 @@ fn whole(change: &Change) -> Option<&'static str> {
     }
 }
 
-fn read(file: &File, path: &AbsPath) -> Result<Vec<u8>, Error> {
+/// The content of a file, up to [`TEXT_LIMIT`].
+pub fn read_text(file: &File, path: &AbsPath) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.take(TEXT_LIMIT).read_to_end(&mut bytes).at("read", path)?;
     Ok(bytes)

@@ -3,18 +3,18 @@
 //! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
 pub mod blocks;
-pub mod clash;
+pub mod conflict_sides;
 pub mod entries;
+pub mod escape_terminal;
 pub mod html;
-mod inline;
 mod likeness;
-pub mod merge;
+pub mod merge_onto_tree;
 pub mod patch;
-pub mod picked;
+pub mod path_text;
 pub mod renames;
-pub mod shown;
+pub mod selection;
 pub mod sources;
 pub mod span;
-pub mod steps;
+pub mod step_differences;
 pub mod view;
-pub mod visible;
+mod word_diff;

@@ -3,15 +3,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::blocks::between::Blocks;
 use super::blocks::block::Block;
+use super::blocks::find_blocks::Blocks;
 use super::blocks::lines;
-use super::blocks::words::Marks;
-use super::blocks::words::words;
-use super::inline;
-use super::span::pieces;
-use super::span::{Part, Span, Take};
+use super::blocks::words::{Marks, words};
+use super::span::{Part, Span, Take, pieces};
 use super::view::{Half, View};
+use super::word_diff;
 use crate::fs::path::{AbsPath, Shown};
 
 #[derive(Debug, Clone, Copy)]
@@ -194,7 +192,7 @@ pub fn differs_in_space_alone(view: &View) -> bool {
 
 fn write_same(take: &mut Take<'_>, form: Form, lines: &[&[u8]]) {
     match form.words {
-        Words::Inline => inline::write_same(take, lines),
+        Words::Inline => word_diff::write_same(take, lines),
         Words::Unmarked | Words::Marked => write_lines(take, Part::Both, b" ", lines, None),
     }
 }
@@ -203,23 +201,16 @@ fn write_changed(take: &mut Take<'_>, form: Form, old: &[&[u8]], new: &[&[u8]]) 
     let is_replaced = form.words != Words::Unmarked && !old.is_empty() && !new.is_empty();
     let marks = if is_replaced { words(old, new) } else { None };
     if form.words == Words::Inline {
-        return inline::write_changed(take, old, new, marks.as_ref());
+        return word_diff::write_changed(take, old, new, marks.as_ref());
     }
-    let marks = marks.filter(|marks| tell(marks, old, new));
+    let marks = marks.filter(|marks| marks.help(old, new));
     write_lines(take, Part::Old, b"-", old, marks.as_ref().map(|marks| &*marks.old));
     write_lines(take, Part::New, b"+", new, marks.as_ref().map(|marks| &*marks.new));
 }
 
 /// The words in which lines differ from those that replace them, if that tells more than the lines alone.
 pub fn marks_of(old: &[&[u8]], new: &[&[u8]]) -> Option<Marks> {
-    if old.is_empty() || new.is_empty() { None } else { words(old, new).filter(|marks| tell(marks, old, new)) }
-}
-
-/// True if marks tell more than the lines alone: most of these is the same.
-fn tell(marks: &Marks, old: &[&[u8]], new: &[&[u8]]) -> bool {
-    let marked: usize = marks.old.iter().chain(&marks.new).flatten().map(ExactSizeIterator::len).sum();
-    let all: usize = old.iter().chain(new).map(|line| line.len()).sum();
-    marked * 2 < all
+    if old.is_empty() || new.is_empty() { None } else { words(old, new).filter(|marks| marks.help(old, new)) }
 }
 
 fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]], marks: Option<&[Vec<Range<usize>>]>) {

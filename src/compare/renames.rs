@@ -4,9 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::likeness::Contents;
-use super::likeness::most;
-use super::likeness::percent;
+use super::likeness::{Contents, most, percent};
 use super::sources::{Content, End, Sources};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;

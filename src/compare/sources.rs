@@ -12,8 +12,8 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::change::Change;
 use crate::session::header::Checkpoint;
-use crate::session::opened::{Session, part};
-use crate::session::run::Run;
+use crate::session::open_session::{Session, part};
+use crate::session::run_record::Run;
 use crate::session::sides::Side;
 use crate::tree::observe;
 use crate::tree::state::{Likeness, Object, State, What, sort_word};
@@ -64,11 +64,11 @@ pub struct Sources<'s> {
 
 /// The manifest's lines by path: read in step with callers that ask in path order, as a whole only for others.
 enum Originals {
-    Along(Box<Along>),
+    Along(Box<OriginalsInOrder>),
     Whole(Manifest),
 }
 
-struct Along {
+struct OriginalsInOrder {
     reading: manifest::Reading,
     next: Option<Original>,
     asked: Option<AbsPath>,
@@ -77,7 +77,7 @@ struct Along {
 impl Originals {
     fn of(session: &Session) -> Result<Self, Error> {
         let mut reading = manifest::Reading::of(session)?;
-        Ok(Self::Along(Box::new(Along { next: reading.next()?, reading, asked: None })))
+        Ok(Self::Along(Box::new(OriginalsInOrder { next: reading.next()?, reading, asked: None })))
     }
 
     fn at(&mut self, session: &Session, path: &AbsPath) -> Result<Option<&Original>, Error> {
@@ -91,7 +91,7 @@ impl Originals {
     }
 }
 
-impl Along {
+impl OriginalsInOrder {
     fn at(&mut self, path: &AbsPath) -> Result<Option<&Original>, Error> {
         while self.next.as_ref().is_some_and(|next| next.path < *path) {
             self.next = self.reading.next()?;
@@ -131,7 +131,6 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The content at an end of a change.
     pub fn open(&mut self, change: &Change, side: Side, end: End) -> Result<Content, Error> {
         let on_tree = self.on_tree(change, side);
         match end {

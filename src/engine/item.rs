@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::held::{Held, is_place};
 use super::job::Verb;
+use super::place_in_session::{SessionPlace, is_place};
 use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::dir::{Inode, Sort};
@@ -34,7 +34,7 @@ pub struct Item {
     pub to: Option<Seen>,
     /// The place of `to` below the session's directory; `None` where Prepare makes it from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<SessionPlace>,
     /// The directory of the temporary name, `.recant-<session>-<n>`, where objects have to be copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<AbsPath>>,

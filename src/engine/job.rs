@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::held::Held;
+use super::place_in_session::SessionPlace;
 use crate::checkpoint::limits::Limits;
 use crate::error::Error;
 use crate::fs::dir::Time;
@@ -67,7 +67,7 @@ pub struct Move {
     pub from_print: Option<Fingerprint>,
     pub to: Object,
     /// The place of `to` below the session's directory. `None` if it is absent, made from the record, or an inode that stays.
-    pub to_at: Option<Held>,
+    pub to_at: Option<SessionPlace>,
     /// True if the inode stays and only metadata changes.
     pub in_place: bool,
     /// True if the tree changed here while the command ran.

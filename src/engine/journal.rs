@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
-use super::report::Left;
+use super::report::LeftPath;
 use super::step::{Act, DirectoryTime, RootRecord, Spot, Step};
 use crate::error::{At, Error, Kind};
 use crate::fs::Fs;
@@ -21,8 +21,8 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
-use crate::tree::json;
-use crate::tree::sealed::{self, Sealed};
+use crate::tree::sealed_file::Sealed;
+use crate::tree::{json, sealed_file};
 
 /// The facts that all items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Head {
     pub was: Option<Box<Header>>,
     /// The paths that an undo had to leave, and why. The items are these alone, and are finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Vec<Left>>,
+    pub rest: Option<Vec<LeftPath>>,
     /// Mount points of `roots` whose file systems are given up: nothing is there any more.
     #[serde(skip)]
     pub lost: Vec<AbsPath>,
@@ -108,7 +108,7 @@ impl Draft {
     /// Reads the list. One that is not whole was not synced: nothing had been made.
     pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
         let name = names(id).draft;
-        let bytes = crate::session::opened::read_small(dir.at(&name), 1 << 30)?;
+        let bytes = crate::session::open_session::read_small(dir.at(&name), 1 << 30)?;
         let draft: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // I14: what it lists is removed with all that is in it. Prepare makes nothing under other names than its own.
         Ok(draft.map(|draft| Self { made: draft.made.into_iter().filter(|spot| spot.is_own(id)).collect(), ..draft }))
@@ -141,9 +141,9 @@ impl Journal {
     }
 
     /// All that Prepare makes, sorted.
-    pub fn made(&self) -> Vec<Spot> {
+    pub fn prepared_spots(&self) -> Vec<Spot> {
         let frame = self.frame();
-        let mut made: Vec<Spot> = self.items.iter().flat_map(|item| made_for(&frame, item)).collect();
+        let mut made: Vec<Spot> = self.items.iter().flat_map(|item| prepared_spots_of(&frame, item)).collect();
         if self.items.iter().any(|item| item.is_noted(self.head.verb)) {
             made.push(displaced(frame.generation));
         }
@@ -155,7 +155,7 @@ impl Journal {
     /// Writes the journal under a temporary name. The caller syncs it before it gets its own.
     pub fn write_new(&self, fs: &Fs, store: &Store) -> Result<Written, Error> {
         let names = names(&self.head.session);
-        let mut writing = sealed::Writing::begin(fs, store.journals(), &names.new)?;
+        let mut writing = sealed_file::Writing::begin(fs, store.journals(), &names.new)?;
         writing.line(&self.head)?;
         for item in &self.items {
             writing.line(&Line::Item(item))?;
@@ -279,7 +279,7 @@ fn damaged(path: &str, why: &str) -> Error {
 }
 
 /// Lists the spots that Prepare makes for one item.
-pub fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
+pub fn prepared_spots_of(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
     let places = if item.moves() { frame.places(item) } else { Default::default() };
     let to = places.to.filter(|_| item.fresh);
     let home = places.home.filter(|_| places.copied);

@@ -17,16 +17,17 @@
 //! ```
 
 pub mod error;
-pub mod held;
 pub mod item;
 pub mod job;
 pub mod journal;
+pub mod minor_conflicts;
 mod operation;
+pub mod place_in_session;
 pub mod plan;
 mod progress;
 pub mod reach;
-pub mod ready;
 pub mod recover;
+pub mod recover_and_lock;
 pub mod report;
 pub mod step;
 pub mod work;

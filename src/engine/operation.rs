@@ -3,16 +3,15 @@
 use super::error;
 use super::job::{self, Job};
 use super::plan::conflict::Hindrances;
-use super::plan::lay_out::Plan;
+use super::plan::make_plan::Plan;
 use super::progress::{Progress, Unwatched};
-use super::recover::interrupted;
+use super::recover::recovery;
 use super::report::Report;
 use super::work::reserve;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
-use crate::fs::interrupt::{self, Asked};
-use crate::session::opened::Locked;
-use crate::session::opened::Session;
+use crate::fs::interrupt::{self, OnSignal};
+use crate::session::open_session::{Locked, Session};
 use crate::session::store::Store;
 
 /// How far a job goes.
@@ -25,7 +24,7 @@ pub enum Effect {
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
 /// what was interrupted.
-pub fn carry_out(
+pub fn execute(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
@@ -81,7 +80,7 @@ fn once(
         return Ok(report);
     }
     // From the first effect on, a signal no longer ends recant on the spot.
-    let _noting = interrupt::note(Asked::Stops);
+    let _noting = interrupt::note(OnSignal::Stops);
     interrupt::check().map_err(|asked| Error::new(Kind::Refused, asked.to_string()))?;
     if !plan.is_inward() {
         reserve::free(fs, session)?;
@@ -90,10 +89,10 @@ fn once(
     let prepared = plan.prepare(fs, store, session)?;
     let intended = prepared.intend(fs, store, session)?; // I1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
-    let _settling = interrupt::note(Asked::GoesOn);
+    let _settling = interrupt::note(OnSignal::GoesOn);
     let sealed = applied.seal(fs, store, session)?; // I5
     let mut report = sealed.settle(fs, store, session)?;
-    report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));
+    report.notes.extend(interrupt::signal_received().map(|signal| format!("{signal} came when all was done: it is finished")));
     Ok(report)
 }
 
@@ -103,6 +102,6 @@ fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error
         return Ok(());
     }
     let paths: Vec<_> = plan.paths().collect();
-    let held = interrupted::holds_any(store, session.id(), &paths)?;
+    let held = recovery::holds_any(store, session.id(), &paths)?;
     held.map_or(Ok(()), |(by, path)| Err(error::held(path, by)))
 }

@@ -83,7 +83,7 @@ impl Reach {
             None => self.session.open_below(below)?,
             Some((above, rest)) => self.held(above)?.open_below(rest)?,
         });
-        if self.held.len() >= self.roots.kept() {
+        if self.held.len() >= self.roots.most_open() {
             self.held.clear();
         }
         self.held.insert(below.to_vec(), dir.clone());
@@ -100,7 +100,7 @@ impl Reach {
     pub fn going_back(mut self) -> Self {
         self.last = None;
         self.held.clear();
-        match self.roots.kept() {
+        match self.roots.most_open() {
             // It opens its own directories, even if descriptors were too few for the steps.
             ..16 => {
                 self.before.clear();
@@ -112,7 +112,7 @@ impl Reach {
     }
 
     /// Reaches what Prepare made: where it was made, as long as that directory is held.
-    pub fn made<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
+    pub fn prepared<'p>(&mut self, spot: &'p Spot) -> Result<Named<'p>, IoError> {
         let held = |path: &'p AbsPath| Some(Named { dir: self.before.get(&path.parent()?)?.clone(), name: path.name() });
         match spot {
             Spot::Tree(path) => held(path).map_or_else(|| self.path(path), Ok),

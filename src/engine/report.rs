@@ -17,7 +17,7 @@ use crate::tree::state::sort_word;
 /// The outcome for a path: a rollback has words of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Done {
+pub enum PathOutcome {
     /// A commit or redo put something where nothing was.
     Created,
     /// A commit or redo put another object in its place.
@@ -38,7 +38,7 @@ pub enum Done {
     Unchanged,
 }
 
-impl Done {
+impl PathOutcome {
     fn of(verb: Verb, act: Act) -> Self {
         match (verb, act) {
             (Verb::Rollback, Act::Place) => Self::Recreated,
@@ -52,7 +52,6 @@ impl Done {
         }
     }
 
-    /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -71,7 +70,7 @@ impl Done {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     pub path: AbsPath,
-    pub done: Done,
+    pub done: PathOutcome,
     /// The kind of object that it holds now, or held if nothing is there now.
     pub kind: &'static str,
     /// True if force puts it over what was changed since.
@@ -84,20 +83,20 @@ pub struct Row {
 
 /// A path that is not as it was to be, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct LeftPath {
     pub path: AbsPath,
     pub why: String,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for LeftPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.why)
     }
 }
 
 /// Drops repeated paths: a directory that was opened and is to be closed has two steps.
-pub fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
-    let mut once: Vec<Left> = Vec::new();
+pub fn without_repeats(left: impl Iterator<Item = LeftPath>) -> Vec<LeftPath> {
+    let mut once: Vec<LeftPath> = Vec::new();
     for left in left {
         if !once.iter().any(|known| known.path == left.path) {
             once.push(left);
@@ -119,7 +118,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The paths that were left out, and why: exit 4.
     #[serde(rename = "skipped")]
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
     pub notes: Vec<String>,
     /// Large directories that went and are kept in full.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -140,7 +139,7 @@ pub struct Report {
 
 impl Row {
     pub fn of(verb: Verb, item: Item) -> Self {
-        let done = Done::of(verb, item.act);
+        let done = PathOutcome::of(verb, item.act);
         let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
         let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));
         let over = item.forced && item.moves() && item.from.is_some();

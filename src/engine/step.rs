@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::held::is_place;
+use super::place_in_session::is_place;
 use crate::fs::dir::Time;
 use crate::fs::path::{self, AbsPath};
 use crate::session::id::Id;

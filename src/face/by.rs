@@ -2,7 +2,7 @@
 
 use crate::agent::known::{self, Agent};
 use crate::fs::dir::Dir;
-use crate::session::by::{By, MOST, Pointer};
+use crate::session::acting_agent::{ActingAgent, MOST, Pointer};
 
 /// The variable that tells of an agent, with the agent's word; `None` if none is set.
 pub fn variable() -> Option<(&'static str, String)> {
@@ -13,12 +13,12 @@ pub fn variable() -> Option<(&'static str, String)> {
 }
 
 /// The agent that calls; `None` for a person. Its turn is what RECANT_TURN says; else it is looked up in the store by the agent's session.
-pub fn caller(store: &Dir) -> Option<By> {
+pub fn caller(store: &Dir) -> Option<ActingAgent> {
     let (_, agent) = variable()?;
     let session = value("RECANT_AGENT_SESSION").or_else(|| value(Agent::of(&agent)?.session?));
     let told = value("RECANT_TURN").and_then(|turn| turn.parse().ok());
     let turn = told.or_else(|| Some(Pointer::read(store, &agent, session.as_deref()?)?.turn));
-    Some(By { agent, session, turn })
+    Some(ActingAgent { agent, session, turn })
 }
 
 /// A variable's value in one line; `None` if it is empty or missing.

@@ -16,9 +16,9 @@ use crate::face::text::question;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::Store;
 use crate::settings::Settings;
 use crate::verb::desk::{Caller, Desk};
@@ -56,7 +56,7 @@ impl Caller for Process {
         })
     }
 
-    fn by(&self, store: &Dir) -> Option<By> {
+    fn by(&self, store: &Dir) -> Option<ActingAgent> {
         by::caller(store)
     }
 

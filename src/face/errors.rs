@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Style};
 
 use super::figures::{filled, filled_remedy, grouped};
-use crate::compare::shown::Names;
-use crate::compare::shown::cut;
-use crate::compare::visible;
+use crate::compare::escape_terminal;
+use crate::compare::path_text::Names;
+use crate::compare::path_text::cut;
 use crate::error::{Against, Error, command};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
@@ -109,5 +109,5 @@ pub fn text(error: &Error, color: bool, names: &Names, most: usize, fill: bool) 
 /// Joins lines and shows control characters, so that a name cannot look like another line of the report or control a terminal.
 fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    visible::message(&line).into_owned()
+    escape_terminal::message(&line).into_owned()
 }

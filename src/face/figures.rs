@@ -2,10 +2,10 @@
 
 use std::borrow::{Borrow, Cow};
 
-use crate::compare::shown::columns;
-use crate::compare::shown::cut_off;
-use crate::compare::shown::shortened;
-use crate::compare::visible;
+use crate::compare::escape_terminal;
+use crate::compare::path_text::columns;
+use crate::compare::path_text::cut_off;
+use crate::compare::path_text::shortened;
 use crate::fs::dir::Time;
 use crate::remedy::Remedy;
 
@@ -111,7 +111,7 @@ pub fn filled_after(first: &str, text: &str, indent: usize) -> String {
 /// A remedy in lines that begin at `indent`, broken as [`filled`] does, but never within a command, so that it can be copied.
 pub fn filled_remedy(remedy: &Remedy, indent: usize) -> String {
     let parts = remedy.parts();
-    folded(parts.iter().map(|part| visible::message(part)), indent)
+    folded(parts.iter().map(|part| escape_terminal::message(part)), indent)
 }
 
 /// Joins words with blanks in lines of at most 80 columns, which all begin at `indent`.

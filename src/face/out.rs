@@ -16,8 +16,9 @@ use serde::Serialize;
 use super::json::{self, Told};
 use super::near::Near;
 use super::{errors, figures};
-use crate::compare::shown::{Names, cut};
-use crate::compare::visible;
+use crate::compare::escape_terminal;
+use crate::compare::path_text::Names;
+use crate::compare::path_text::cut;
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::settings::Color;
@@ -280,7 +281,7 @@ impl Out {
 
     /// File content, or other foreign bytes, for a result: made harmless for a terminal, else as they are.
     pub fn foreign<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.terminals.get().0 { visible::content(bytes) } else { bytes.into() }
+        if self.terminals.get().0 { escape_terminal::content(bytes) } else { bytes.into() }
     }
 
     /// Prints the result as one JSON document on a line. It is never in memory as a whole.
@@ -360,7 +361,7 @@ impl Out {
 
     fn tell(&self, kind: fn(String) -> Told, text: impl Display) {
         if self.is_text() {
-            self.message(format!("recant: {}\n", visible::message(&text.to_string())).as_bytes());
+            self.message(format!("recant: {}\n", escape_terminal::message(&text.to_string())).as_bytes());
         } else {
             self.message(&json::line(&kind(text.to_string())));
         }

@@ -85,7 +85,6 @@ pub struct Stat {
     pub locked: bool,
     /// True if its file system encrypts it (fscrypt), and for a directory all that is made in it.
     pub encrypted: bool,
-    /// True if it is the root of a mount.
     pub mount_root: bool,
 }
 

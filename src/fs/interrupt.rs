@@ -28,7 +28,7 @@ static NOT_OURS: AtomicBool = AtomicBool::new(false);
 
 /// The reaction of an operation to a request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum OnSignal {
     /// It stops at the next [`check`], and undoes what it has done.
     Stops,
     /// It continues to its end: it is an undo itself, or settles what is done.
@@ -49,9 +49,9 @@ pub fn leave_to_the_program() {
 }
 
 /// Notes signals from here on. Not for two threads at once.
-pub fn note(asked: Asked) -> Noting {
+pub fn note(asked: OnSignal) -> Noting {
     set_action(write_down as extern "C" fn(i32) as libc::sighandler_t);
-    Noting { stopped: STOPS.swap(asked == Asked::Stops, Ordering::Relaxed) }
+    Noting { stopped: STOPS.swap(asked == OnSignal::Stops, Ordering::Relaxed) }
 }
 
 /// Restores the default actions of signals, once the result has been reported and something else begins.
@@ -92,7 +92,7 @@ impl Drop for Noting {
 }
 
 /// The name of the signal that came first.
-pub fn came() -> Option<&'static str> {
+pub fn signal_received() -> Option<&'static str> {
     match CAME.load(Ordering::Relaxed) {
         libc::SIGINT => Some("SIGINT"),
         libc::SIGTERM => Some("SIGTERM"),
@@ -144,7 +144,7 @@ pub fn has_input(from: impl AsFd) -> io::Result<bool> {
 
 /// Returns an error if an operation that stops was asked to end; called between two effects.
 pub fn check() -> io::Result<()> {
-    match came().filter(|_| STOPS.load(Ordering::Relaxed)) {
+    match signal_received().filter(|_| STOPS.load(Ordering::Relaxed)) {
         None => Ok(()),
         Some(signal) => Err(io::Error::other(format!("stopped by {signal}"))),
     }

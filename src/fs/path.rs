@@ -93,6 +93,11 @@ impl AbsPath {
         }
     }
 
+    /// The directories above it, the nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = AbsPath> + use<> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
     /// This path with one more name. `name` must be one component.
     pub fn join(&self, name: &[u8]) -> Result<AbsPath, PathError> {
         check_name(name)?;

@@ -29,7 +29,7 @@ pub struct Roots {
 
 /// The number of directories that are kept open: a small part of the descriptors that the process may have, as several of these are in use
 /// at once.
-fn kept() -> usize {
+fn most_open() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(2, 2048)
 }
@@ -61,7 +61,13 @@ const FIND: &str = "find the mount of";
 impl Roots {
     /// Reads the mounts as they are now.
     pub fn read() -> Result<Self, IoError> {
-        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), directories: HashMap::new(), kept: kept(), lost: Vec::new() })
+        Ok(Self {
+            mounts: mounts::read()?,
+            held: HashMap::new(),
+            directories: HashMap::new(),
+            kept: most_open(),
+            lost: Vec::new(),
+        })
     }
 
     /// Treats everything at and under these mount points as missing from here on: the expected file systems are gone.
@@ -75,7 +81,7 @@ impl Roots {
     }
 
     /// The number of directories that are kept open.
-    pub fn kept(&self) -> usize {
+    pub fn most_open(&self) -> usize {
         self.kept
     }
 

@@ -21,7 +21,7 @@ pub fn bad_path(path: impl Display, why: impl Display) -> Error {
 }
 
 /// The stream's session is already here, in another state.
-pub fn here(id: impl Display) -> Error {
+pub fn already_here(id: impl Display) -> Error {
     let [show, prune] = ["show", "prune --sessions"].map(|verb| command(format_args!("{verb} {id}")));
     Error::new(Kind::Refused, format!("session {id} is here already")).with_remedy(show + " shows it; " + prune + " drops it")
 }

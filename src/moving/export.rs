@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
+use super::checkpoint_originals;
 use super::error::damaged;
-use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::plan::conflict::{Conflict, MEANWHILE};
 use crate::error::{At, Error, command};
@@ -19,8 +19,8 @@ use crate::session::change::{Change, Changes};
 use crate::session::error::not_now;
 use crate::session::header;
 use crate::session::header::Status;
-use crate::session::opened::{Locked, Session};
-use crate::session::run::Run;
+use crate::session::open_session::{Locked, Session};
+use crate::session::run_record::Run;
 use crate::session::sides::Side;
 use crate::tree::hash::{Hash, Hasher};
 use crate::tree::observe;
@@ -56,9 +56,9 @@ pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Export
             if !conflicts.is_empty() {
                 return Ok(Exported::Conflicts(conflicts));
             }
-            held(session, &changes, &sides)?
+            places_of_held(session, &changes, &sides)?
         }
-        With::Checkpoint => originals::learn(session, &mut changes)?,
+        With::Checkpoint => checkpoint_originals::learn(session, &mut changes)?,
     };
     let run = session.run()?;
     let mut sending = Sending::begin(to, &head(session, &changes, with, run.as_ref()))?;
@@ -80,7 +80,7 @@ pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Export
 }
 
 /// The places of the content that the session would put on the tree.
-fn held(session: &Session, changes: &Changes, sides: &[Side]) -> Result<HashMap<u32, Vec<u8>>, Error> {
+fn places_of_held(session: &Session, changes: &Changes, sides: &[Side]) -> Result<HashMap<u32, Vec<u8>>, Error> {
     let run = session.run()?;
     let files = changes.list.iter().zip(sides).filter(|(change, _)| is_file(&change.after));
     let place = |(change, side): (&Change, &Side)| Some((change.n, Session::held_at(change, *side, run.as_ref())?));
@@ -158,7 +158,7 @@ fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     let mut conflicts = Vec::new();
     for change in &mut changes.list {
         if change.marks.foreign {
-            conflicts.push(Conflict::said(&change.path, MEANWHILE));
+            conflicts.push(Conflict::because(&change.path, MEANWHILE));
         } else if matches!(change.before.object, Some(State { what: What::File { hash: None, .. }, .. })) {
             match learn(&mut roots, change)? {
                 Ok(what) => note(change, &what),
@@ -173,12 +173,12 @@ fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
 /// The object at the path, with its hash, if it is the one that the run found there.
 fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, Error> {
     let path = &change.path;
-    let found = seen(roots, path)?;
+    let found = observe_path(roots, path)?;
     let known = change.before.object.as_ref().zip(change.before.print.as_ref());
     let (Some((dir, seen)), Some((known, print))) = (&found, known) else {
-        return Ok(Err(Conflict::said(path, "the file that the run found is gone, or cannot be told")));
+        return Ok(Err(Conflict::because(path, "the file that the run found is gone, or cannot be told")));
     };
-    let another = || Conflict::said(path, "it is not the file that the run found, or changed since");
+    let another = || Conflict::because(path, "it is not the file that the run found, or changed since");
     let (is_unchanged, index) = (seen.unchanged_since(known, print), known.index());
     if !is_unchanged && (index.is_none() || known.meta_difference(&seen.state).is_some()) {
         return Ok(Err(another()));
@@ -192,7 +192,7 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     Ok(if same { Ok(what) } else { Err(another()) })
 }
 
-fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
+fn observe_path(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
     let dir = match roots.directory(&parent) {
         Err(error) if error.leads_nowhere() => return Ok(None),

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-use super::error::{bad_path, broken, here};
-use super::originals::Keeping;
+use super::checkpoint_originals::Keeping;
+use super::error::{already_here, bad_path, broken};
 use super::stream::{Head, History, Object, Receiving, Record, parse};
 use crate::engine::plan::conflict::Conflict;
 use crate::error::{At, Error};
@@ -16,14 +16,14 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::{Change, Changes, DirectoryTime, object_name};
 use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::incoming::Arriving;
-use crate::session::opened::{Locked, Session, part};
-use crate::session::run::{Failed, Run};
+use crate::session::open_session::{Locked, Session, part};
+use crate::session::run_record::{Failed, Run};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::{Hash, Hasher};
@@ -131,7 +131,7 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping, as
         return if header.imported == Some(identity) && header.status() != Status::Discarded {
             Ok(Arrived::Before(head.id))
         } else {
-            Err(here(head.id))
+            Err(already_here(head.id))
         };
     }
     let arriving = store.expect(fs, &head.id)?;
@@ -176,7 +176,7 @@ fn receive(
     let dir = &arriving.dir;
     let objects = part(dir, b"held/objects")?;
     let keeping = head.checkpoint.then(|| Keeping::begin(fs, dir)).transpose()?;
-    let mut taking = Taking {
+    let mut taking = ImportState {
         fs,
         keeping,
         store,
@@ -202,34 +202,12 @@ fn receive(
             Record::End(hash) => break hash,
         }
     };
-    let Taken { changes, bytes, unsynced, many, keeping } = taking.finish()?;
-    let is_in = keeping.is_some();
-    if let Some(keeping) = keeping {
-        keeping.finish(&changes)?;
-    } else if many {
-        fs.sync_fs(&objects)?; // D7
-    } else {
-        let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
-        fs.sync_all(&files)?; // D1: content before the lines that name it
-    }
-    fs.sync_dir(&objects)?; // D2
-    let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
-    header.name = head.name.clone();
-    header.command = head.command.clone();
-    // A stream says what it likes: an agent that brought it is no person.
-    header.by = head.by.clone().or_else(|| store.by.clone());
-    header.beside = head.checkpoint || store.by.is_some();
-    header.unsynced = head.unsynced;
-    header.lines = (changes.list.len() + changes.directory_times.len()) as u64;
-    header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
-    let sizes = Sizes::default();
-    header.sizes = if is_in { Sizes { checkpoint: bytes, ..sizes } } else { Sizes { held: bytes, ..sizes } };
-    if is_in {
-        header = header.sealing(&vec![Side::In; changes.list.len()]);
-    }
-    header.imported = Some(mapping.identity(stream));
+    let parts = taking.finish()?;
+    let (is_in, bytes) = (parts.keeping.is_some(), parts.bytes);
+    let changes = sync_content(fs, &objects, parts)?;
+    let sizes = if is_in { Sizes { checkpoint: bytes, ..Sizes::default() } } else { Sizes { held: bytes, ..Sizes::default() } };
+    let header = Header { imported: Some(mapping.identity(stream)), ..header_of(head, store, &changes, sizes) };
     if let Some(history) = &head.run {
-        header.failed = Failed::of(history.ending);
         let at = dir.at(b"run.json");
         fs.replace(at, &crate::tree::json::text(&run_of(history, head.by.as_ref())))?;
     }
@@ -238,8 +216,40 @@ fn receive(
     Ok(header)
 }
 
+fn header_of(head: &Head, store: &Store, changes: &Changes, sizes: Sizes) -> Header {
+    let header = Header {
+        name: head.name.clone(),
+        command: head.command.clone(),
+        // A stream says what it likes: an agent that brought it is no person.
+        by: head.by.clone().or_else(|| store.by.clone()),
+        beside: head.checkpoint || store.by.is_some(),
+        unsynced: head.unsynced,
+        lines: (changes.list.len() + changes.directory_times.len()) as u64,
+        counts: Counts { changes: changes.list.len() as u64, ..Counts::default() },
+        sizes,
+        failed: head.run.as_ref().and_then(|history| Failed::of(history.ending)),
+        ..Header::new(head.id.clone(), 0, head.origin, head.created)
+    };
+    if head.checkpoint { header.sealing(&vec![Side::In; changes.list.len()]) } else { header }
+}
+
+/// Makes all content durable, with its names.
+fn sync_content(fs: &Fs, objects: &Dir, parts: ImportedParts<'_>) -> Result<Changes, Error> {
+    let ImportedParts { changes, unsynced, many, keeping, .. } = parts;
+    if let Some(keeping) = keeping {
+        keeping.finish(&changes)?;
+    } else if many {
+        fs.sync_fs(objects)?; // D7
+    } else {
+        let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
+        fs.sync_all(&files)?; // D1: content before the lines that name it
+    }
+    fs.sync_dir(objects)?; // D2
+    Ok(changes)
+}
+
 /// The record of a run on another machine. Its objects lie in `held/objects`, and no command can go on in it.
-fn run_of(history: &History, by: Option<&By>) -> Run {
+fn run_of(history: &History, by: Option<&ActingAgent>) -> Run {
     Run {
         argv: history.argv.clone(),
         cwd: history.cwd.clone(),
@@ -267,7 +277,7 @@ const MANY: usize = 16;
 const HOLES_HASHED: u64 = 1 << 30;
 
 /// The state of reading a stream.
-struct Taking<'a> {
+struct ImportState<'a> {
     fs: &'a Fs,
     /// Set if the stream has a checkpoint.
     keeping: Option<Keeping<'a>>,
@@ -297,7 +307,7 @@ struct Open {
     holes: u64,
 }
 
-struct Taken<'a> {
+struct ImportedParts<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
     bytes: u64,
@@ -305,7 +315,7 @@ struct Taken<'a> {
     many: bool,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> ImportState<'a> {
     fn change(&mut self, mut change: Change) -> Result<(), Error> {
         if self.list.len() as u64 == self.of {
             return Err(broken("it holds more changes than it counts"));
@@ -441,7 +451,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Checks that all of it belongs together. Else none of it is believed.
-    fn finish(mut self) -> Result<Taken<'a>, Error> {
+    fn finish(mut self) -> Result<ImportedParts<'a>, Error> {
         self.refuse_open()?;
         if self.list.len() as u64 != self.of {
             return Err(broken("it holds fewer changes than it counts"));
@@ -467,7 +477,7 @@ impl<'a> Taking<'a> {
             return Err(broken(format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
-        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
+        Ok(ImportedParts { changes, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
     }
 }
 
@@ -516,7 +526,7 @@ fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Optio
     };
     let (seen, likeness) = match observe::compare(dir.at(path.name()), expected, None) {
         Err(error) if error.errno() == Some(libc::EACCES) => {
-            return Ok(Some(Conflict::said(path, "you may not read it")));
+            return Ok(Some(Conflict::because(path, "you may not read it")));
         }
         found => found?,
     };

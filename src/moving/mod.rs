@@ -10,10 +10,10 @@
 //!   hash, from an original whose fingerprint still holds; any other is a conflict of the export. The import compares all with
 //!   the tree there, and reports differences.
 
+mod checkpoint_originals;
 mod error;
 mod export;
 mod import;
-mod originals;
 mod stream;
 
 pub use export::{Exported, With, export};

@@ -11,13 +11,12 @@ use super::error::{broken, other_version};
 use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::header::Origin;
 use crate::session::id::Id;
-use crate::session::run::{Arg, Ending};
+use crate::session::run_record::{Arg, Ending};
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::json;
-use crate::tree::time;
+use crate::tree::{json, time};
 
 const FIRST_LINE: &[u8] = b"recant-export 1\n";
 const WORD: &[u8] = b"recant-export ";
@@ -47,7 +46,7 @@ pub struct Head {
     pub command: Option<String>,
     /// The agent that made it, on the machine where it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
     /// True if content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,

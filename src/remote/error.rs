@@ -68,7 +68,7 @@ pub(super) fn stalled(host: &str, silence: Duration) -> Error {
 }
 
 /// A signal came before the far side had answered.
-pub(super) fn asked(host: &str, signal: u8) -> Error {
+pub(super) fn interrupted(host: &str, signal: u8) -> Error {
     cut(host, "ended by a signal before the far side had answered").with_reason(Reason::Asked { signal })
 }
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::connection::Connection;
 use super::error::{mute, not_installed};
+use super::install_path::{PLACE, VERSION};
 use super::link::Link;
-use super::opened::Opened;
-use super::place::{PLACE, VERSION};
 use super::protocol::PROTOCOL;
 use super::signals::Wire;
 use crate::error::{Error, Reason, shell_word};
@@ -32,7 +32,7 @@ pub struct Program {
 
 impl Program {
     /// Reads this process's own file. Errors: it cannot be read.
-    pub fn own() -> io::Result<Self> {
+    pub fn of_this_process() -> io::Result<Self> {
         let mut file = std::fs::File::open(OWN)?;
         Self::read(&mut file)
     }
@@ -65,47 +65,39 @@ impl Program {
     }
 }
 
+/// The reports of the shell that installs, each at the start of a line: [`text`] has it print them. It waits for `go`.
+const WAITS: &str = "recant-install";
+/// Bytes of the copy.
+const HAS: &str = "recant-has";
+/// A step after the copy.
+const STEP: &str = "recant-step";
+/// The reason why not, as one of the words of [`refused`].
+const REFUSED: &str = "recant-refused";
+const INSTALLED: &str = "recant-installed";
+
 /// This process's own file, even if its name is another file's now.
 const OWN: &str = "/proc/self/exe";
 
 /// Installs it. Errors: the reason why it cannot be installed, with what to do by hand; the machine is not reached; a signal asked to end.
-pub fn put(link: &Link) -> Result<(), Error> {
+pub fn install(link: &Link) -> Result<(), Error> {
     let host = link.host();
     let not = |why: String, remedy: Remedy| not_installed(&host, why, remedy);
-    let program =
-        Program::own().map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
+    let unread = |error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None));
+    let program = Program::of_this_process().map_err(unread)?;
     if !program.is_static {
         let why = format!("{} is no static build, and may not run elsewhere", own_name().display());
         return Err(not(why, shell("make static") + ", then use that one: " + by_hand(&host, None)));
     }
-    let bytes =
-        std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
+    let bytes = std::fs::read(OWN).map_err(unread)?;
     let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut wire = link.open(&text(&hash, beat(link.timeout)))?;
     let _listed = link.signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone()));
     // A signal between two connections met no link.
-    if let Some(asked) = wire.asked() {
+    if let Some(asked) = wire.interrupted() {
         wire.patience.give_up();
         return Err(asked);
     }
-    let (mut system, mut machine) = (String::new(), String::new());
-    // Skips the output of login scripts.
-    while system.is_empty() {
-        let line = wire.line();
-        if line.is_empty() {
-            return Err(match wire.unanswered() {
-                error if error.reason() == Some(&Reason::NoRecant) => not(
-                    "its login shell carries out no commands".into(),
-                    "give that user a login shell, or use another: -H USER@HOST".into(),
-                ),
-                error => error,
-            });
-        }
-        let text = String::from_utf8_lossy(&line);
-        if let Some((_, found)) = text.split_once("recant-install ") {
-            (system, machine) = found.trim().split_once(' ').map(|(a, b)| (a.into(), b.into())).unwrap_or_default();
-        }
-    }
+    let (system, machine) = system_of(&mut wire, &host)?;
     if system != "Linux" || machine_of(&machine) != program.machine {
         let why =
             format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
@@ -119,27 +111,54 @@ pub fn put(link: &Link) -> Result<(), Error> {
         // The far side reports the error.
         let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes));
     });
-    match taken(&mut wire, whole) {
-        Taken::All => Ok(()),
-        Taken::Refused(word) => {
+    match copied(&mut wire, whole) {
+        CopyOutcome::All => Ok(()),
+        CopyOutcome::Refused(word) => {
             let (why, remedy) = refused(&word, &host);
             Err(not(why, remedy))
         }
-        Taken::InPart { is_there } => Err(match (wire.asked(), wire.patience.ran_out()) {
-            (Some(asked), _) => asked,
-            (None, Some(silence)) if is_there => {
-                let why =
-                    format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
-                not(why, "remote.timeout (settings) is how long that may take; or " + by_hand(&host, None))
-            }
-            (None, Some(silence)) => mute(&host, silence),
-            (None, None) => not("the connection ended meanwhile".into(), by_hand(&host, None)),
-        }),
+        CopyOutcome::InPart { is_there } => Err(cut_off(&wire, &host, is_there)),
+    }
+}
+
+/// The far side's operating system and processor, as uname(1) calls them.
+fn system_of(wire: &mut Connection, host: &str) -> Result<(String, String), Error> {
+    // Skips the output of login scripts.
+    loop {
+        let line = wire.line();
+        if line.is_empty() {
+            return Err(match wire.unanswered() {
+                error if error.reason() == Some(&Reason::NoRecant) => not_installed(
+                    host,
+                    "its login shell carries out no commands",
+                    "give that user a login shell, or use another: -H USER@HOST".into(),
+                ),
+                error => error,
+            });
+        }
+        let text = String::from_utf8_lossy(&line);
+        let names = text.split_once(&format!("{WAITS} ")).and_then(|(_, names)| names.trim().split_once(' '));
+        if let Some((system, machine)) = names.filter(|(system, _)| !system.is_empty()) {
+            return Ok((system.into(), machine.into()));
+        }
+    }
+}
+
+fn cut_off(wire: &Connection, host: &str, is_there: bool) -> Error {
+    match (wire.interrupted(), wire.patience.ran_out()) {
+        (Some(asked), _) => asked,
+        (None, Some(silence)) if is_there => {
+            let why = format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
+            let remedy = "remote.timeout (settings) is how long that may take; or " + by_hand(host, None);
+            not_installed(host, why, remedy)
+        }
+        (None, Some(silence)) => mute(host, silence),
+        (None, None) => not_installed(host, "the connection ended meanwhile", by_hand(host, None)),
     }
 }
 
 /// The fate of the copy.
-enum Taken {
+enum CopyOutcome {
     All,
     /// The far side's reason for refusing it.
     Refused(String),
@@ -151,7 +170,7 @@ enum Taken {
 }
 
 /// Reads the far side's reports. Only progress ends its silence: more of the `whole` copy, or the next step.
-fn taken(wire: &mut Opened, whole: u64) -> Taken {
+fn copied(wire: &mut Connection, whole: u64) -> CopyOutcome {
     let mut progress = Progress::default();
     // One report without progress may have been on its way when the line was cut.
     let mut idle = 0;
@@ -159,18 +178,18 @@ fn taken(wire: &mut Opened, whole: u64) -> Taken {
     loop {
         let line = wire.line();
         if line.is_empty() {
-            return Taken::InPart { is_there: idle > 1 };
+            return CopyOutcome::InPart { is_there: idle > 1 };
         }
         let text = String::from_utf8_lossy(&line);
-        if text.starts_with("recant-installed") {
-            return Taken::All;
+        if text.starts_with(INSTALLED) {
+            return CopyOutcome::All;
         }
-        if let Some(word) = text.strip_prefix("recant-refused ") {
+        if let Some(word) = text.strip_prefix(REFUSED) {
             // The far side no longer reads the rest of the copy.
             wire.is_told = true;
-            return Taken::Refused(word.trim().to_owned());
+            return CopyOutcome::Refused(word.trim().to_owned());
         }
-        if progress.is_told_by(&text, whole) {
+        if progress.advances(&text, whole) {
             wire.patience.advanced();
             idle = 0;
         } else {
@@ -190,12 +209,12 @@ struct Progress {
 
 impl Progress {
     /// Takes in a report; true if it is progress. The number of such reports is limited, whatever the far side sends.
-    fn is_told_by(&mut self, line: &str, whole: u64) -> bool {
+    fn advances(&mut self, line: &str, whole: u64) -> bool {
         const STEPS: u64 = 3;
         let number = |word: &str, most: u64| line.strip_prefix(word)?.trim().parse().ok().map(|number: u64| number.min(most));
         let before = *self;
-        self.size = number("recant-has ", whole).map_or(self.size, |size| size.max(self.size));
-        self.step = number("recant-step ", STEPS).map_or(self.step, |step| step.max(self.step));
+        self.size = number(HAS, whole).map_or(self.size, |size| size.max(self.size));
+        self.step = number(STEP, STEPS).map_or(self.step, |step| step.max(self.step));
         *self != before
     }
 }
@@ -213,23 +232,23 @@ fn beat(timeout: Option<Duration>) -> &'static str {
 /// killed, and then removes what is left. It keeps the directory's time recent: another call would remove an old one.
 fn text(hash: &str, beat: &str) -> String {
     format!(
-        "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
+        "exec sh -c 'umask 077; echo {WAITS} $(uname -s) $(uname -m); read go || exit 1; \
          d=$HOME/{PLACE}; t=$d/.new-$$; \
          end() {{ kill $(cat \"$t/beat\" 2>/dev/null) 2>/dev/null; rm -rf \"$t\"; }}; \
-         no() {{ end; echo recant-refused $1; exit 1; }}; \
+         no() {{ end; echo {REFUSED} $1; exit 1; }}; \
          mkdir -p \"$t\" 2>/dev/null || no directory; \
          (while sleep {beat} >/dev/null && [ -d \"$t\" ]; do kill -0 $$ || {{ rm -rf \"$t\"; exit; }}; \
-         touch \"$t\" >/dev/null; echo recant-has $(wc -c <\"$t/recant\"); done) </dev/null 2>/dev/null & \
+         touch \"$t\" >/dev/null; echo {HAS} $(wc -c <\"$t/recant\"); done) </dev/null 2>/dev/null & \
          {{ jobs -p >\"$t/beat\"; }} 2>/dev/null; \
-         {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; echo recant-step 1; \
+         {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; echo {STEP} 1; \
          s=$({{ sha256sum \"$t/recant\" || sha256 -r \"$t/recant\" || shasum -a 256 \"$t/recant\"; }} 2>/dev/null); s=${{s%% *}}; \
-         [ -n \"$s\" ] || no hash; [ \"$s\" = {hash} ] || no copy; echo recant-step 2; \
-         chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; echo recant-step 3; \
+         [ -n \"$s\" ] || no hash; [ \"$s\" = {hash} ] || no copy; echo {STEP} 2; \
+         chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; echo {STEP} 3; \
          \"$t/recant\" far --speaks {PROTOCOL} >/dev/null 2>&1 || no run; \
          mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no directory; end; \
          for o in \"$d\"/*; do [ \"$o\" = \"$d/{VERSION}\" ] || rm -rf \"$o\"; done; \
          find \"$d\" -maxdepth 1 -name \".new-*\" -mmin +60 -exec rm -rf {{}} + 2>/dev/null; \
-         echo recant-installed'"
+         echo {INSTALLED}'"
     )
 }
 
@@ -301,7 +320,7 @@ mod tests {
         for (kinds, is_static) in [(&[1_u32, 2][..], true), (&[6, 3, 1], false), (&[], true)] {
             assert_eq!(Program::read(&mut &*elf(kinds)).unwrap().is_static, is_static, "{kinds:?}");
         }
-        assert!(Program::own().is_ok());
+        assert!(Program::of_this_process().is_ok());
     }
 
     #[test]
@@ -332,7 +351,7 @@ mod tests {
             ("recant-step 9\n", true),
             ("recant-step 10\n", false),
         ] {
-            assert_eq!(progress.is_told_by(line, 50), is, "{line}");
+            assert_eq!(progress.advances(line, 50), is, "{line}");
         }
     }
 

@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::connection::Connection;
 use super::error::{lost, no_input, no_ssh, stalled, too_long};
 use super::frame::{Down, LIMIT, Up, WINDOW};
 use super::host::Target;
-use super::opened::Opened;
-use super::place::{PLACE, VERSION};
+use super::install_path::{PLACE, VERSION};
 use super::protocol::{MISSING, PROTOCOL};
 use super::request::Request;
+use super::send_frames::{Credit, Upwards, feed};
 use super::signals::{Signals, Wire};
 use super::streams::{Input, Sink, Stream};
-use super::upwards::{Credit, Upwards, feed};
 use crate::error::{Error, Reason};
 
 /// The way to start this side's ssh.
@@ -105,7 +105,7 @@ impl Link {
         }
     }
 
-    fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<u8, Error> {
+    fn receive(&self, wire: &mut Connection, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<u8, Error> {
         let mut closed = [false; 2];
         // Sent once: frames would pile up here if the far side writes on and reads nothing.
         let mut deliver = |stream, number: u8, bytes: &[u8]| {
@@ -130,14 +130,14 @@ impl Link {
     }
 
     /// Opens a connection on which the far side's recant is about to send its hello.
-    fn open_relay(&self) -> Result<Opened, Error> {
+    fn open_relay(&self) -> Result<Connection, Error> {
         let mut wire = self.open(&relay(self.target.sudo))?;
         wire.by_sudo = self.target.sudo;
         Ok(wire)
     }
 
     /// Opens a connection on which the far side runs a shell's text.
-    pub(super) fn open(&self, text: &str) -> Result<Opened, Error> {
+    pub(super) fn open(&self, text: &str) -> Result<Connection, Error> {
         let mut command = self.command("-T", text);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // Never this side's own standard error. If ssh shares a connection, the process that has the connection keeps that stream open as
@@ -145,7 +145,7 @@ impl Link {
         command.stderr(Stdio::piped());
         (self.ssh.shielding)(&mut command);
         let ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
-        Ok(Opened::over(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.came()))
+        Ok(Connection::start(ssh, self.host(), self.timeout, self.ssh.showing, self.signals.came()))
     }
 
     /// Words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.

@@ -5,25 +5,25 @@
 //! no store on this side. What always holds:
 //! - No word of a user becomes text of a shell: the command that ssh carries is constant, and the request is data behind it
 //!   ([`frame`]), or one word of letters and digits ([`request::Request::word`]).
-//! - A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far`]), and an end of standard
+//! - A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far_side`]), and an end of standard
 //!   input counts only where it was sent.
 //! - ssh is the user's: no option of its settings is overridden, no password is read.
 
-mod carry;
+mod connection;
 pub mod error;
-pub mod far;
+pub mod far_side;
 pub mod frame;
 pub mod host;
 pub mod install;
+pub mod install_path;
 pub mod link;
+mod longest_silence;
 pub mod near;
-mod opened;
-pub mod place;
 mod protocol;
 pub mod request;
+mod run_verb;
+mod send_frames;
 pub mod signals;
-mod silence;
 pub mod streams;
-mod upwards;
 
 pub use protocol::{MISSING, PROTOCOL};

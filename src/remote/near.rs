@@ -29,7 +29,7 @@ fn words_of<S: serde::Serializer>(ssh: &Result<String, String>, serializer: S) -
 impl NearSide {
     /// Looks at this binary, and has ssh tell its version.
     pub fn look(ssh: &[OsString]) -> Self {
-        let own = Program::own();
+        let own = Program::of_this_process();
         let (machine, is_static) =
             own.map_or_else(|_| (std::env::consts::ARCH.into(), false), |own| (own.machine, own.is_static));
         Self { version: env!("CARGO_PKG_VERSION"), protocol: PROTOCOL, machine, is_static, ssh: version_of(ssh) }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::{Pid, Signal};
 
 use super::frame::Up;
-use super::silence::Patience;
+use super::longest_silence::Patience;
 
 /// An open link, for signals.
 pub(super) struct Wire {

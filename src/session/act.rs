@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::by::By;
+use super::acting_agent::ActingAgent;
 use super::error::busy;
-use super::run::{boot_id, is_this_boot};
+use super::run_record::{boot_id, is_this_boot};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -19,19 +19,18 @@ use crate::fs::lock::Lock;
 
 /// The newest act on a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acted {
+pub struct LastAct {
     /// Its number, from 1 on.
     pub n: u64,
     /// The user who did it.
     pub uid: u32,
     /// The agent that did it; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
     #[serde(flatten)]
     pub purpose: Purpose,
 }
 
-/// The purpose of an act.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Purpose {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -71,10 +70,10 @@ impl Part {
 /// The most bytes of a reason.
 pub const REASON: usize = 500;
 
-impl Acted {
+impl LastAct {
     /// True if `by`, as this user, did it: the same agent, or a person both times.
-    pub fn is_own(&self, by: Option<&By>) -> bool {
-        let agent = |by: Option<&By>| by.map(|by| (by.agent.clone(), by.session.clone()));
+    pub fn is_own(&self, by: Option<&ActingAgent>) -> bool {
+        let agent = |by: Option<&ActingAgent>| by.map(|by| (by.agent.clone(), by.session.clone()));
         self.uid == rustix::process::geteuid().as_raw() && agent(self.by.as_ref()) == agent(by)
     }
 
@@ -106,7 +105,7 @@ impl TakesBack {
 #[derive(Debug)]
 pub(super) struct Acts {
     store: Arc<Dir>,
-    pub(super) by: Option<By>,
+    pub(super) by: Option<ActingAgent>,
     /// That of what is done next.
     pub(super) purpose: Purpose,
     /// True if what is done next belongs to an act on another session.
@@ -138,18 +137,18 @@ pub(super) fn numbering(fs: &Fs, store: &Dir) -> Result<Lock, Error> {
 }
 
 impl Acts {
-    pub(super) fn of(store: Arc<Dir>, by: Option<By>) -> Self {
+    pub(super) fn of(store: Arc<Dir>, by: Option<ActingAgent>) -> Self {
         Self { store, by, purpose: Purpose::default(), belongs: false }
     }
 
     /// Draws the number of an act that begins now.
-    pub(super) fn draw(&self, fs: &Fs) -> Result<Acted, Error> {
+    pub(super) fn draw(&self, fs: &Fs) -> Result<LastAct, Error> {
         let lock = numbering(fs, &self.store)?;
         self.draw_under(fs, &lock)
     }
 
     /// As [`Acts::draw`], for a caller that has the lock.
-    pub(super) fn draw_under(&self, fs: &Fs, _numbering: &Lock) -> Result<Acted, Error> {
+    pub(super) fn draw_under(&self, fs: &Fs, _numbering: &Lock) -> Result<LastAct, Error> {
         let at = self.store.at(FILE);
         let newest = match self.counted()? {
             Counted::Here(n) => n,
@@ -161,7 +160,7 @@ impl Acts {
         if fs.replace_at_once(at, format!("{} {n}\n", boot_id()).as_bytes()).is_err() {
             self.spoil(fs)?;
         }
-        Ok(Acted { n, uid: rustix::process::geteuid().as_raw(), by: self.by.clone(), purpose: self.purpose.clone() })
+        Ok(LastAct { n, uid: rustix::process::geteuid().as_raw(), by: self.by.clone(), purpose: self.purpose.clone() })
     }
 
     /// Makes the file tell no number. A byte more fits into its block; where it does not, the file goes.
@@ -188,7 +187,7 @@ impl Acts {
     fn newest(&self) -> Result<u64, Error> {
         #[derive(Deserialize)]
         struct Header {
-            acted: Option<Acted>,
+            acted: Option<LastAct>,
         }
         #[derive(Deserialize)]
         struct Line {

@@ -125,6 +125,11 @@ impl Line {
 }
 
 impl Change {
+    /// A change that belongs to no step.
+    pub fn new(n: u32, path: AbsPath, before: Before, after: Object) -> Self {
+        Self { n, path, before, after, marks: Marks::default(), step: None, from: None }
+    }
+
     /// The reason why a person should see it before others: [`danger`].
     pub fn danger(&self) -> Option<Danger> {
         danger(&self.path, &self.before.object, &self.after)
@@ -285,9 +290,7 @@ impl Changes {
 /// A change that others may lie under.
 pub struct Above {
     path: AbsPath,
-    /// True if it is there before, and no directory.
     no_directory_before: bool,
-    /// True if it is there after, and no directory.
     no_directory_after: bool,
 }
 
@@ -357,14 +360,8 @@ mod tests {
             let meta = Meta { mode: 0o755, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
             what.map(|what| State { what, meta })
         };
-        let change = |path: &str, before, after| Change {
-            n: 1,
-            path: AbsPath::parse(path).unwrap(),
-            before: Before { object: object(before), print: None },
-            after: object(after),
-            marks: Marks::default(),
-            step: None,
-            from: None,
+        let change = |path: &str, before, after| {
+            Change::new(1, AbsPath::parse(path).unwrap(), Before { object: object(before), print: None }, object(after))
         };
         for (what, changes, fits) in [
             ("a new directory with a file", vec![change("/a", None, DIRECTORY), change("/a/b", None, FILE)], true),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::run::boot_id;
+use super::run_record::boot_id;
 use crate::fs::dir::Time;
 use crate::tree::time;
 

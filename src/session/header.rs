@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::act::Acted;
-use super::by::By;
+use super::act::LastAct;
+use super::acting_agent::ActingAgent;
 use super::deadline::Deadline;
 use super::id::Id;
-use super::run::Failed;
+use super::run_record::Failed;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -137,7 +137,7 @@ fn is_no_generation(generation: &u64) -> bool {
 
 /// A path at which an interrupted operation could not be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct NotUndone {
     pub path: AbsPath,
     /// True if its change is in: a rollback goes on with it; else a redo does.
     #[serde(rename = "in")]
@@ -168,10 +168,10 @@ pub struct Header {
     pub command: Option<String>,
     /// The agent that had the newest command run; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
     /// The agent that began the session; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maker: Option<By>,
+    pub maker: Option<ActingAgent>,
     /// True if a run has begun whose changes are not yet in `changes.jsonl`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncollected: bool,
@@ -232,10 +232,10 @@ pub struct Header {
     /// Paths at which an interrupted operation could not be undone, as somebody had changed them, in path order; until something is done
     /// about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<Left>,
+    pub left: Vec<NotUndone>,
     /// The newest act on it; missing as long as its first one is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acted: Option<Acted>,
+    pub acted: Option<LastAct>,
     /// The deadline of a commit that waits to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
@@ -253,7 +253,7 @@ pub enum Status {
     Committed,
     /// All out, at least one was in.
     RolledBack,
-    /// It is put aside, or freed: [`Header::is_aside`](super::discarded).
+    /// It is put aside, or freed: [`Header::is_aside`](super::discard).
     Discarded,
 }
 
@@ -270,7 +270,6 @@ impl Status {
 }
 
 impl Header {
-    /// Makes the header of a new session.
     pub fn new(id: Id, seq: u64, origin: Origin, now: Time) -> Self {
         Self {
             schema: 1,

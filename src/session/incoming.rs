@@ -1,12 +1,9 @@
 //! Brings in a session from elsewhere: fills its directory under another name, and names it once it is whole and durable.
 
-use super::error::busy;
-use super::error::not_now;
+use super::error::{busy, not_now};
 use super::header::Header;
 use super::id::Id;
-use super::opened::header_bytes;
-use super::opened::split;
-use super::opened::{Locked, SESSION_DIRECTORIES, Session};
+use super::open_session::{Locked, SESSION_DIRECTORIES, Session, header_bytes, split};
 use super::store::Store;
 use crate::error::{At, Error};
 use crate::fs::Fs;

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::act::{Acted, Purpose};
-use super::by::By;
+use super::act::{LastAct, Purpose};
+use super::acting_agent::ActingAgent;
 use super::error::busy;
 use super::header::Header;
 use super::id::Id;
-use super::opened::Session;
+use super::open_session::Session;
 use super::store::Store;
 use crate::error::{At, Error};
 use crate::fs::Fs;
@@ -24,8 +24,7 @@ use crate::fs::dir::Time;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::tree::hash::{Hash, Hasher};
-use crate::tree::json;
-use crate::tree::time;
+use crate::tree::{json, time};
 
 /// The result of an operation that came to nothing.
 pub const UNDONE: &str = "undone";
@@ -78,12 +77,12 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made_by: Option<By>,
+    pub made_by: Option<ActingAgent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The agent that did it; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
 }
 
 /// The request of a restore. Its session has the paths that it changed.
@@ -126,12 +125,12 @@ impl Entry {
     pub fn of_act(self, header: &Header) -> Self {
         let acted = header.acted.clone().filter(|_| !header.beside);
         let entry = self.of(header);
-        let Some(Acted { n, by, purpose, .. }) = acted else { return entry };
+        let Some(LastAct { n, by, purpose, .. }) = acted else { return entry };
         Self { act: Some(n), purpose, about: About { by, ..entry.about }, ..entry }
     }
 
     /// The agent that did it, else the one that made the session.
-    pub fn agent(&self) -> Option<&By> {
+    pub fn agent(&self) -> Option<&ActingAgent> {
         self.about.by.as_ref().or(self.about.made_by.as_ref())
     }
 }

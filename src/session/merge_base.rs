@@ -8,8 +8,7 @@ use std::fs::File;
 use std::io::Seek;
 
 use super::change::{Change, Changes};
-use super::opened::Session;
-use super::opened::mkdir_if_missing;
+use super::open_session::{Session, mkdir_if_missing};
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
@@ -39,7 +38,7 @@ impl Session {
     /// It cannot be read.
     pub fn original(&self, change: &Change) -> Result<Option<File>, Error> {
         match change.before.object.as_ref().and_then(State::hash) {
-            Some(hash) => kept(&self.dir, hash),
+            Some(hash) => open_kept(&self.dir, hash),
             None => Ok(None),
         }
     }
@@ -51,7 +50,7 @@ impl Session {
     /// # Errors
     /// It cannot be read.
     pub fn committed(&self, change: &Change) -> Result<Option<File>, Error> {
-        change.after.as_ref().and_then(State::hash).map_or(Ok(None), |hash| kept(&self.dir, hash))
+        change.after.as_ref().and_then(State::hash).map_or(Ok(None), |hash| open_kept(&self.dir, hash))
     }
 }
 
@@ -80,7 +79,7 @@ pub fn keep_bytes(fs: &Fs, session: &Dir, bytes: &[u8]) -> Result<(), Error> {
 
 /// Keeps a content of that hash, unless it is kept already. `fill` writes it to the file, which is empty.
 fn kept_by(fs: &Fs, session: &Dir, hash: Hash, fill: impl FnOnce(&File, Entry<'_>) -> Result<(), IoError>) -> Result<(), Error> {
-    if kept(session, hash)?.is_some() {
+    if open_kept(session, hash)?.is_some() {
         return Ok(());
     }
     mkdir_if_missing(fs, session.at(DIRECTORY))?;
@@ -110,7 +109,7 @@ pub fn copy(fs: &Fs, from: &Session, changes: &Changes, to: &Dir) -> Result<(), 
 }
 
 /// The file of that content, to be read from its start.
-fn kept(session: &Dir, hash: Hash) -> Result<Option<File>, Error> {
+fn open_kept(session: &Dir, hash: Hash) -> Result<Option<File>, Error> {
     let name = [DIRECTORY, b"/", hash.to_string().as_bytes()].concat();
     let mut file = match session.open_file_below(&name) {
         Err(error) if error.leads_nowhere() => return Ok(None),

@@ -2,7 +2,7 @@
 //!
 //! It is the directory `inner` of the session. It goes with what the session holds: nothing in it is of use without that.
 
-use super::opened::Session;
+use super::open_session::Session;
 use super::store::Store;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
@@ -22,7 +22,7 @@ pub fn of(store: &Store, session: &Session) -> Result<Option<AbsPath>, Error> {
 
 /// The result of [`make`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum StoreState {
     Ready,
     /// It was there, was none any more, and was made anew: a command inside may do with it what it likes.
     Anew,
@@ -32,15 +32,15 @@ pub enum Made {
 ///
 /// # Errors
 /// It cannot be made.
-pub fn make(fs: &Fs, store: &Store, session: &Session) -> Result<Made, Error> {
+pub fn make(fs: &Fs, store: &Store, session: &Session) -> Result<StoreState, Error> {
     let is_there = session.dir.at(DIRECTORY).stat()?.is_some();
     if is_there && Store::create(fs, &path(store, session)).is_ok() {
-        return Ok(Made::Ready);
+        return Ok(StoreState::Ready);
     }
     fs.remove_all(session.dir.at(DIRECTORY))?;
     fs.mkdir(session.dir.at(DIRECTORY), 0o700)?;
     Store::create(fs, &path(store, session))?;
-    Ok(if is_there { Made::Anew } else { Made::Ready })
+    Ok(if is_there { StoreState::Anew } else { StoreState::Ready })
 }
 
 fn path(store: &Store, session: &Session) -> AbsPath {

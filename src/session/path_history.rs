@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 
-use super::by::By;
+use super::acting_agent::ActingAgent;
 use super::change::{Change, Sort};
 use super::header::{Checkpoint, Counts, Header, Status};
 use super::id::Id;
-use super::net::Net;
-use super::opened::Session;
-use super::run::Arg;
-use super::run::start_of;
+use super::net_changes::Net;
+use super::open_session::Session;
+use super::run_record::{Arg, start_of};
 use super::sides::Side;
 use super::store::{Broken, Store};
 use crate::error::{Error, Kind};
@@ -32,7 +31,7 @@ pub struct Touched {
     /// The time of the command, else of the session's beginning.
     pub time: Time,
     pub command: Option<String>,
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
     /// The kinds of the changes at the path and below it, each counted.
     pub sorts: Vec<(Sort, u64)>,
     pub standing: Standing,
@@ -90,10 +89,10 @@ pub fn touched(store: &Store, paths: &[Mention]) -> Result<(Vec<Touched>, Vec<Br
     Ok((found.into_iter().filter_map(|(_, found)| found.ok()).flatten().collect(), broken))
 }
 
-type Found<'i> = (&'i Id, Result<Vec<Touched>, Error>);
+type SessionTouches<'i> = (&'i Id, Result<Vec<Touched>, Error>);
 
 /// Those of these sessions whose lines name one of the paths, or cannot be read.
-fn of_sessions<'i>(store: &Store, ids: &'i [Id], paths: &[Mention]) -> Vec<Found<'i>> {
+fn of_sessions<'i>(store: &Store, ids: &'i [Id], paths: &[Mention]) -> Vec<SessionTouches<'i>> {
     let mut buffer = Vec::new();
     let mut has = |file: &str, id: &Id| match store.sessions().open_file_below(format!("{id}/{file}").as_bytes()) {
         Ok(file) => read_again(file, &mut buffer).is_err() || paths.iter().any(|path| path.is_in(&buffer)),
@@ -204,7 +203,7 @@ struct Seen {
 impl Seen {
     /// Takes a change, if it is asked for.
     fn take(&mut self, paths: &[Mention], change: &Change, sides: &Sides) {
-        let Some(asked) = asked(paths, &change.path) else { return };
+        let Some(asked) = index_of(paths, &change.path) else { return };
         self.asked.insert(asked);
         let side = sides.at(&change.path);
         (self.inside, self.was) = (self.inside || side.is_in(), self.was || side.was_in());
@@ -219,7 +218,7 @@ impl Seen {
         header: &Header,
         has_others: bool,
         step: Option<(u32, u32)>,
-        (time, command, by): (Time, Option<String>, Option<By>),
+        (time, command, by): (Time, Option<String>, Option<ActingAgent>),
     ) -> Option<Touched> {
         let Self { sorts, asked, inside, was } = self;
         let standing = standing(header, inside, was);
@@ -229,7 +228,7 @@ impl Seen {
 }
 
 /// The index of the first path that `path` is, or lies below.
-fn asked(paths: &[Mention], path: &AbsPath) -> Option<usize> {
+fn index_of(paths: &[Mention], path: &AbsPath) -> Option<usize> {
     paths.iter().position(|asked| path.is_under(asked.path()))
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use super::change::{Change, Changes, object_name};
 use super::header::{Checkpoint, Counts, Header, Status};
-use super::opened::{Locked, Opener, Session, opened_up};
-use super::run::Run;
+use super::open_session::{Locked, Opener, Session, with_own_rights};
+use super::run_record::Run;
 use super::sides::{Side, from_text};
 use crate::error::Error;
 use crate::fs::Fs;
@@ -72,7 +72,7 @@ impl Locked {
             let inode = |stat: Stat| (stat.dev, stat.ino);
             let seen = uppers.at(&seen)?;
             if seen.stat()?.is_some_and(|given| held.stat().is_ok_and(|kept| kept.map(inode) == Some(inode(given)))) {
-                opened_up(fs, seen.dir, || Ok(fs.unlink(seen)?))?;
+                with_own_rights(fs, seen.dir, || Ok(fs.unlink(seen)?))?;
             }
         }
         self.save(fs, Header { reopening: false, ..self.header.clone() })
@@ -91,7 +91,7 @@ impl Locked {
             // A directory stayed there.
             if held.stat()?.is_some_and(|stat| stat.sort != Sort::Directory) {
                 let at = uppers.at(&seen)?;
-                opened_up(fs, at.dir, || Ok(fs.link(held, at)?))?;
+                with_own_rights(fs, at.dir, || Ok(fs.link(held, at)?))?;
                 let last = at.name.len();
                 given.insert(seen[..seen.len() - last].to_vec(), change.path.parent());
             }

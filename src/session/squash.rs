@@ -6,9 +6,8 @@
 use std::collections::HashSet;
 
 use super::header::Steps;
-use super::opened::Locked;
-use super::opened::part;
-use super::run::Run;
+use super::open_session::{Locked, part};
+use super::run_record::Run;
 use super::steps::StepList;
 use crate::error::Error;
 use crate::fs::Fs;

@@ -4,27 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::act::{Acts, numbering};
-use super::by::By;
-use super::error::{
-    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_safe, other_format, running, unknown,
-};
-use super::header::{Header, Origin, Status};
-use super::id::{self, Id};
-use super::opened::{Locked, Session, header_bytes, part, read_small};
-use super::opened::{
-    RUN_DIRECTORIES, SESSION_DIRECTORIES, is_going_on, mkdir_if_missing, parse_header, read_header, split, write_header,
+use super::acting_agent::ActingAgent;
+use super::error::{ambiguous, bad_key, busy, damaged, no_store, not_safe, other_format, running, unknown};
+use super::header::Header;
+use super::id::Id;
+use super::open_session::{
+    Locked, Session, is_going_on, mkdir_if_missing, parse_header, part, read_header, read_small, write_header,
 };
 use serde::Serialize;
 
-use crate::error::{At, Error, IoError, Kind, command, shell_word};
+use crate::error::{At, Error, Kind, shell_word};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
+use crate::fs::dir::Dir;
 use crate::fs::halves::both;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};
 use crate::settings::edits;
-use crate::tree::project::project_of;
 
 /// An open store.
 #[derive(Debug)]
@@ -36,8 +32,8 @@ pub struct Store {
     /// The directory in which its user begins sessions, which record it.
     pub begins_in: Option<AbsPath>,
     /// The agent that uses it, which the sessions that it begins record; `None` for a person.
-    pub by: Option<By>,
-    sessions: Dir,
+    pub by: Option<ActingAgent>,
+    pub(super) sessions: Dir,
     journals: Dir,
 }
 
@@ -59,9 +55,6 @@ pub enum Named {
     Name(Vec<Header>),
 }
 
-/// The start of a session's directory's name while it is made, and once it is removed: before its id.
-pub(super) const HALF_MADE: &[u8] = b".new-";
-const REMOVED: &[u8] = b".gone-";
 /// The directory with the records of runs on the real tree.
 pub(super) const RUNNING: &[u8] = b"running";
 const FORMAT: &str = "recant-store 1\n";
@@ -74,27 +67,6 @@ const BEGINNINGS: [&[u8]; 4] = [b"lock", b"sessions", b"journals", b"format.new"
 const WORTH_A_THREAD: usize = 100;
 /// Bytes that few headers exceed.
 const USUAL_HEADER: usize = 16 << 10;
-
-/// A session to be begun.
-struct Wanted<'n> {
-    origin: Origin,
-    /// Its id; one is drawn if `None`.
-    id: Option<&'n Id>,
-    begun: bool,
-    beside: bool,
-    name: Option<&'n str>,
-    command: Option<String>,
-    /// The session that it is to be a part of.
-    of: Option<&'n Header>,
-}
-
-impl Wanted<'_> {
-    /// One that a verb makes for itself.
-    fn own(command: String) -> Self {
-        let origin = Origin::Staged;
-        Self { origin, id: None, begun: true, beside: false, name: None, command: Some(command), of: None }
-    }
-}
 
 impl Store {
     /// Opens the store at `path`; `None` if there is none yet. Changes nothing.
@@ -350,122 +322,6 @@ impl Store {
         lock.ok_or_else(|| busy(format!("the store {}", self.path)))
     }
 
-    /// Begins a session: makes its directory under another name, so that it appears whole. `command` is the start of a run's.
-    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin, id: None, begun: false, beside: false, name, command, of: None })
-    }
-
-    /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and if nothing is, what is left of
-    /// it goes ([`Store::sweep_begun`]). A listing shows `command` for it.
-    pub fn begin_own(&self, fs: &Fs, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted::own(command))
-    }
-
-    /// Begins such a session for a part of another one, with whose name it goes.
-    pub fn begin_part(&self, fs: &Fs, of: &Header, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { of: Some(of), ..Wanted::own(command) })
-    }
-
-    /// Begins such a session beside what somebody asked for: 'last' will not mean it.
-    pub fn begin_beside(&self, fs: &Fs, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { beside: true, ..Wanted::own(command) })
-    }
-
-    /// Begins a session with the id of a run on the real tree, of which nothing was sealed yet.
-    pub fn begin_of_run(&self, fs: &Fs, id: &Id, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { id: Some(id), name, ..Wanted::own(command) })
-    }
-
-    fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
-        let Wanted { origin, id: given, begun, beside, name, command, of } = wanted;
-        if let Some(name) = name {
-            id::check_name(name).map_err(|why| bad_key(name, why))?;
-        }
-        let numbering = self.numbering(fs)?;
-        let headers = self.sweep_begun(fs)?;
-        if let Some(name) = name {
-            self.name_is_free(&headers, name, self.begins_in.as_ref())?;
-        }
-        let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
-        // What a verb fills, or a run, acts when that is sealed.
-        let acted = if begun || origin == Origin::Captured { None } else { Some(self.acts().draw_under(fs, &numbering)?) };
-        loop {
-            let id = match given {
-                Some(id) => id.clone(),
-                None => self.draw_id(&headers, name)?,
-            };
-            let temp = format!(".new-{id}").into_bytes();
-            let temp = self.sessions.at(&temp);
-            if given.is_some() {
-                // A killed recovery may have left it: the next one makes the same session.
-                fs.remove_all(temp)?;
-            }
-            fs.mkdir(temp, 0o700)?;
-            let dir = temp.open_dir()?;
-            let lock = Lock::try_take(fs, dir.at(b"lock"))?;
-            let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
-            let durable = origin == Origin::Staged;
-            // Most runs that change nothing end soon, and their session is gone again.
-            let needed = if durable { &SESSION_DIRECTORIES[..] } else { &SESSION_DIRECTORIES[..RUN_DIRECTORIES] };
-            for path in needed {
-                let (parent, name) = split(&dir, path)?;
-                fs.mkdir(parent.at(name), 0o700)?;
-            }
-            let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
-            header.name = name.map(Into::into);
-            header.uncollected = !durable;
-            (header.begun, header.beside) = (begun, beside);
-            header.command = command.clone();
-            header.cwd = self.begins_in.clone();
-            (header.by, header.maker) = (self.by.clone(), self.by.clone());
-            if let Some(of) = of {
-                (header.of, header.name) = (Some(of.root().clone()), of.name.clone());
-                (header.by, header.maker) = (of.by.clone(), of.maker.clone());
-                (header.unsynced, header.imported, header.mounts) = (of.unsynced, of.imported, of.mounts.clone());
-            }
-            header.acted = acted.clone();
-            let at = dir.at(b"session.json");
-            let bytes = header_bytes(&header);
-            if durable {
-                // D3: content and originals will be durable in directories of these two, so these names have to be as well.
-                let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name));
-                fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?])?;
-            } else {
-                fs.replace_later(at, &bytes)?;
-            }
-            match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
-                Ok(()) => {}
-                // Drawn twice in one second; or a killed recovery began it with this id, and another recant holds it now.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    fs.remove_all(temp)?;
-                    match given {
-                        Some(id) => return Err(busy(format!("session {id}"))),
-                        None => continue,
-                    }
-                }
-                Err(error) => return Err(error).at("name the session", temp).map_err(Error::from),
-            }
-            if durable {
-                // D2, D3: the session's own name. One of a run is made durable when the run has ended.
-                fs.sync_dir(&self.sessions)?;
-            }
-            let dir = self.session_dir(&id)?;
-            return Ok(Locked::new(Session::new(dir, header), lock, self.acts()));
-        }
-    }
-
-    /// Draws an id that no session has, these included, and no run on the real tree: its last part has to be unique.
-    pub(super) fn draw_id(&self, headers: &[Header], name: Option<&str>) -> Result<Id, Error> {
-        let running = self.running()?;
-        loop {
-            let id = Id::new_now().at("draw a random number for", "the session's id")?;
-            let means_more = |h: &Header| h.id.tail() == id.tail() || h.name.as_deref() == Some(id.tail());
-            if name != Some(id.tail()) && !headers.iter().any(means_more) && !running.iter().any(|of| of.tail() == id.tail()) {
-                return Ok(id);
-            }
-        }
-    }
-
     /// Lists the ids of runs on the real tree, under way or interrupted, which are those of their sessions to be. The oldest first.
     pub fn running(&self) -> Result<Vec<Id>, Error> {
         let names = match self.dir.open_below(RUNNING) {
@@ -487,143 +343,10 @@ impl Store {
         Acts::of(self.dir.clone(), self.by.clone())
     }
 
-    /// Checks that a session begun in `dir` may get `name`, among the others, whose `headers` these are. Committed, rolled back and
-    /// discarded sessions give up their names to a new one, and each project has names of its own; the last part of an id means only that
-    /// session.
-    pub fn name_is_free<'h>(
-        &self,
-        headers: impl IntoIterator<Item = &'h Header>,
-        name: &str,
-        dir: Option<&AbsPath>,
-    ) -> Result<(), Error> {
-        let project = |dir: &AbsPath| project_of(dir, dirs::home_dir().as_deref());
-        let here = dir.map(project);
-        // A session whose directory is not recorded may be of this project.
-        let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
-        let is_open = |h: &Header| matches!(h.status(), Status::Pending | Status::Running);
-        // A part has the name of the session that it left.
-        let holds = |h: &&Header| h.of.is_none() && is_open(h) && is_here(h);
-        if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
-            return Err(name_taken(name, &h.id));
-        }
-        let ids = self.sessions.names()?;
-        let mut ids = ids.iter().filter_map(|id| Id::parse(std::str::from_utf8(id).ok()?));
-        let of = ids.find(|id| id.tail() == name);
-        of.map_or(Ok(()), |id| Err(name_is_id(name, id)))
-    }
-
-    /// Gives a session another name, or none.
-    pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
-        let _numbering;
-        if let Some(name) = name {
-            id::check_name(name).map_err(|why| bad_key(name, why))?;
-            _numbering = self.numbering(fs)?;
-            let headers = self.sweep_begun(fs)?;
-            self.name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name, locked.header.cwd.as_ref())?;
-        }
-        let mut header = locked.header.clone();
-        header.name = name.map(Into::into);
-        locked.save_at_last(fs, header, &[], &[])
-    }
-
     /// Makes sure that removed journals stay away, also after a power cut. Called before what they name goes.
     pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
         // D2 (directory: not caught here, as the model removes no session; one that is gone has nothing to recover then).
         Ok(fs.sync_dir(&self.journals)?)
-    }
-
-    /// Removes a whole session: first its name, durably, then its bytes (I12). Of a run that left nothing only the name goes:
-    /// [`Store::sweep_removed`] removes its empty directories when there is time.
-    pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
-        // One of a run that left nothing was never made durable.
-        let durable = locked.header.lines > 0 || !locked.header.uncollected;
-        self.remove(fs, locked.id(), durable)
-    }
-
-    /// Removes a session's directory, whatever is in it. The caller holds its lock.
-    pub(super) fn remove(&self, fs: &Fs, id: &Id, durable: bool) -> Result<(), Error> {
-        let gone = self.take_name(fs, id)?;
-        if !durable {
-            return Ok(());
-        }
-        let gone = self.sessions.at(&gone);
-        let not_all =
-            |why| not_emptied(format!("session {id} is removed"), why, command("prune --sessions") + " clears the rest away");
-        // D2, I12 (directory: not caught here, as above): a session whose name came back would be half there.
-        fs.sync_dir(&self.sessions).map_err(not_all)?;
-        match fs.remove_all(gone) {
-            // Another recant sweeps, too.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(not_all),
-        }
-    }
-
-    /// Removes only its name, durably (I12); [`Store::sweep_removed`] removes the bytes.
-    pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
-        self.take_name(fs, id)?;
-        // D2 (directory: not caught here, as above).
-        Ok(fs.sync_dir(&self.sessions)?)
-    }
-
-    /// Removes the name of another directory of the store, whatever is in it, durably (I12). The caller holds its lock;
-    /// [`Store::sweep_removed`] removes the bytes, once that is released.
-    pub fn remove_directory(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
-        let id = Id::new_now().at("draw a random number for", "the name of what goes")?;
-        let gone = [REMOVED, id.as_str().as_bytes()].concat();
-        fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
-        // D2 (directory: not caught here, as above): content that goes is that of nothing that could come back.
-        Ok(fs.sync_dir(at.dir)?)
-    }
-
-    fn take_name(&self, fs: &Fs, id: &Id) -> Result<Vec<u8>, Error> {
-        let gone = [REMOVED, id.as_str().as_bytes()].concat();
-        let at = self.sessions.at(id.as_str().as_bytes());
-        fs.place(at, self.sessions.at(&gone)).at("remove the session", at)?;
-        Ok(gone)
-    }
-
-    /// Removes the names of what a crash left half made in `sessions/`, and of what killed verbs began for themselves. Under the store's
-    /// lock; [`Store::sweep_removed`] removes the bytes.
-    pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_begun(fs)?;
-        if self.names_with(HALF_MADE)?.is_empty() {
-            return Ok(());
-        }
-        let at = self.dir.at(b"numbering");
-        // Makers of sessions hold it: only while nobody does is something half made nobody's, and it may have been finished since.
-        let Some(_numbering) = Lock::try_take_file(fs, at)? else { return Ok(()) };
-        for name in self.names_with(HALF_MADE)? {
-            let (at, gone) = (self.sessions.at(&name), [REMOVED, &name[1..]].concat());
-            if !is_locked(at)? {
-                fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what has lost its name before. Needs no lock, as nobody looks for it any more. Returns the errors, with paths: what they
-    /// are about stays until the next time.
-    pub fn sweep_removed(&self, fs: &Fs) -> Vec<Error> {
-        let names = match self.names_with(REMOVED) {
-            Ok(names) => names,
-            Err(error) => return vec![error],
-        };
-        let swept = names.iter().map(|name| self.sweep_one_removed(fs, self.sessions.at(name)));
-        swept.filter_map(Result::err).collect()
-    }
-
-    fn sweep_one_removed(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
-        let removed = is_locked(at).and_then(|locked| if locked { Ok(()) } else { fs.remove_all(at) });
-        match removed {
-            // Another recant sweeps, too.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => Ok(removed?),
-        }
-    }
-
-    fn names_with(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let names = self.sessions.names()?;
-        Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
     }
 
     /// Lists the ids of sessions with a journal: an operation is under way, or was interrupted.
@@ -633,12 +356,6 @@ impl Store {
         ids.sort();
         Ok(ids)
     }
-}
-
-/// True if a directory of `sessions/` without a name is just being made or removed.
-fn is_locked(at: Entry<'_>) -> Result<bool, IoError> {
-    let lock = at.open_dir()?;
-    Lock::is_held(lock.at(b"lock"))
 }
 
 /// Checks that the store is only this user's (F25, I26).

@@ -4,7 +4,7 @@ use super::change::Changes;
 use super::error::{busy, not_now};
 use super::header::{Header, Origin};
 use super::id::Id;
-use super::opened::Session;
+use super::open_session::Session;
 use super::store::Store;
 use crate::error::{At, Error, IoError, Reason};
 use crate::fs::Fs;

@@ -15,8 +15,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-pub use super::content_check::pack_name;
-pub use super::content_check::{BLOBS, PACKED};
+pub use super::content_check::{BLOBS, PACKED, pack_name};
 use super::content_check::{Fault, Sound};
 use super::error::damaged;
 use super::manifest::{At, Entry};
@@ -46,7 +45,7 @@ pub struct Keeping<'a> {
     buffer: Vec<u8>,
     offset: u64,
     /// The content known so far, by hash, and true for a blob.
-    known: HashMap<(Hash, bool), Known>,
+    known: HashMap<(Hash, bool), StoredContent>,
     sound: Sound<'a>,
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
@@ -56,7 +55,7 @@ pub struct Keeping<'a> {
 }
 
 /// The place of content that is stored already.
-struct Known {
+struct StoredContent {
     at: At,
     /// True if only a manifest says so: it is checked before it is referred to.
     said: bool,
@@ -64,7 +63,7 @@ struct Known {
 
 /// A file that does not change: its stat when it was seen, and its hash, if that is known already.
 #[derive(Clone, Copy)]
-pub struct Still<'s> {
+pub struct SteadyFile<'s> {
     pub stat: &'s Stat,
     pub hash: Option<Hash>,
 }
@@ -91,7 +90,7 @@ impl<'a> Keeping<'a> {
 
     /// Learns of content that a complete manifest names.
     pub fn learn(&mut self, hash: Hash, at: At) {
-        self.known.insert((hash, at == At::Blob), Known { at, said: true });
+        self.known.insert((hash, at == At::Blob), StoredContent { at, said: true });
     }
 
     /// Tells whether content of an earlier snapshot is there.
@@ -107,14 +106,14 @@ impl<'a> Keeping<'a> {
     /// The place of content that is there already: only a blob keeps holes.
     fn find(&mut self, hash: Hash, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
         match self.known.get(&(hash, is_blob)) {
-            Some(Known { at, said: true }) if !self.sound.has(hash, *at, size)? => Ok(None),
+            Some(StoredContent { at, said: true }) if !self.sound.has(hash, *at, size)? => Ok(None),
             known => Ok(known.map(|known| known.at)),
         }
     }
 
     /// Records content that is certainly there from now on.
     fn put(&mut self, hash: Hash, at: At) -> At {
-        self.known.insert((hash, at == At::Blob), Known { at, said: false });
+        self.known.insert((hash, at == At::Blob), StoredContent { at, said: false });
         at
     }
 
@@ -150,7 +149,12 @@ impl<'a> Keeping<'a> {
     /// Keeps a large file. The kept bytes are the ones that are hashed, as written or in a clone. The file itself is hashed in place of the
     /// clone if it was `still` and has not changed since (`hash_of_still`). The inner error is one of reading it; `path`, its own, is for
     /// messages.
-    pub fn keep_file(&mut self, from: &File, still: Option<Still<'_>>, path: &AbsPath) -> Result<io::Result<(Hash, At)>, Error> {
+    pub fn keep_file(
+        &mut self,
+        from: &File,
+        still: Option<SteadyFile<'_>>,
+        path: &AbsPath,
+    ) -> Result<io::Result<(Hash, At)>, Error> {
         if let Some(why) = too_hollow(&stat_of(from).at("look at", path)?) {
             return Ok(Err(io::Error::other(why)));
         }
@@ -160,7 +164,7 @@ impl<'a> Keeping<'a> {
         };
         let taken = take_in(self.fs, from, still, &blobs, path);
         let kept = match taken {
-            Ok(Ok(Taken { hash, to, shares })) => {
+            Ok(Ok(CopiedContent { hash, to, shares })) => {
                 self.shares = shares;
                 self.name(hash, to, &blobs).map(Ok)
             }
@@ -237,7 +241,13 @@ pub(super) fn hash_of_still(file: &File, still: &Stat) -> io::Result<Option<Hash
 }
 
 /// Copies the content of `from` into a new file without a final name, and hashes it. The inner error is one of reading `from`.
-fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<Taken>, Error> {
+fn take_in(
+    fs: &Fs,
+    from: &File,
+    still: Option<SteadyFile<'_>>,
+    blobs: &Dir,
+    path: &AbsPath,
+) -> Result<io::Result<CopiedContent>, Error> {
     let temp = blobs.at(HALF_MADE);
     let both = format!("{temp}, for the content of {path}");
     fs.unlink_if_there(temp)?;
@@ -259,17 +269,17 @@ fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &A
             Err(Stopped::Writing(error)) => return Err(error).at("copy to", &both).map_err(Error::from),
         }
     };
-    Ok(Ok(Taken { hash, to, shares }))
+    Ok(Ok(CopiedContent { hash, to, shares }))
 }
 
 /// Content in a new file; `shares` is true if it shares the blocks of its source.
-struct Taken {
+struct CopiedContent {
     hash: Hash,
     to: File,
     shares: bool,
 }
 
-impl Still<'_> {
+impl SteadyFile<'_> {
     /// The hash by [`hash_of_still`], unless it is known and still valid.
     fn hash_of(&self, file: &File) -> io::Result<Option<Hash>> {
         match self.hash {

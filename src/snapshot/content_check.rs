@@ -56,7 +56,6 @@ impl<'a> Sound<'a> {
         self.faults.into_iter().map(|(path, why)| Fault { path, why })
     }
 
-    /// The fault of content, if there is one.
     pub fn fault(&mut self, hash: Hash, at: At, size: u64) -> Result<Option<Fault>, Error> {
         let (path, why) = match at {
             At::Pack { pack, offset } => (self.dir.at(&pack_name(pack)).to_string(), self.part(pack, offset, size, hash)?),

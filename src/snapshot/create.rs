@@ -1,36 +1,34 @@
-//! Create: walk → compare with the index → read and hash new content (`reading`) → store → one sync → the manifest gets its name.
+//! Create: walk → compare with the index → read and hash new content (`read_object`) → store → one sync → the manifest gets its name.
 
-mod reading;
-mod taking;
+mod draft;
+mod read_object;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::choose_directory;
 use super::content::{Keeping, PACKED};
 use super::content_check::Fault;
 use super::error::{refused, unswept};
 use super::hashing::Hashing;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, Closing, Counts, Entry, Head, Merged, Reading, Writing};
-use super::place;
-use super::previous;
-use super::prune;
+use super::previous_objects;
+use super::prune_snapshots;
 use super::rule_source::Source;
 use super::rules::{Why, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
-use super::walk::{Ahead, Met, Object, Told};
+use super::snapshot_walk::{Object, WalkAhead, WalkEnd, WalkStep};
 use crate::error::At as _;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::device_number::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
+use draft::{Content, First, Seen, Taking, has_several_names};
 use serde::Serialize;
-use taking::{Content, First, Seen, Taking, has_several_names};
 
-/// The request for a snapshot.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct SnapshotRequest {
     pub message: Option<String>,
     pub label: Option<String>,
     /// Keys and values that the caller wants to find again.
@@ -49,7 +47,7 @@ pub struct Asked {
     pub tells_moves: bool,
 }
 
-impl Asked {
+impl SnapshotRequest {
     /// Tells whether it must be found by something that `than` lacks: a label, a key, or being the newest that somebody asked for.
     fn names_another(&self, than: &Head) -> bool {
         let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
@@ -57,9 +55,8 @@ impl Asked {
     }
 }
 
-/// The result of a request.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct SnapshotResult {
     /// The number of the snapshot that has the state.
     pub n: u64,
     pub how: How,
@@ -82,6 +79,24 @@ pub struct Made {
     pub time: Time,
 }
 
+impl SnapshotResult {
+    fn of(n: u64, how: How, counts: Counts, time: Time) -> Self {
+        Self {
+            n,
+            how,
+            counts,
+            unread: Vec::new(),
+            left: Vec::new(),
+            elsewhere: HashSet::new(),
+            repositories: Vec::new(),
+            damaged: Vec::new(),
+            unfitted: Vec::new(),
+            unindexed: None,
+            time,
+        }
+    }
+}
+
 /// The ways a request ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,7 +110,13 @@ pub enum How {
 }
 
 /// Takes a snapshot. `store` is recant's own directory, which is left out.
-pub fn create(fs: &Fs, store: &AbsPath, series: &Series, lock: &Locked, asked: &Asked) -> Result<Made, Error> {
+pub fn create(
+    fs: &Fs,
+    store: &AbsPath,
+    series: &Series,
+    lock: &Locked,
+    asked: &SnapshotRequest,
+) -> Result<SnapshotResult, Error> {
     create_seen(fs, store, series, lock, asked, &mut |_| ())
 }
 
@@ -105,42 +126,30 @@ pub fn create_seen(
     store: &AbsPath,
     series: &Series,
     _lock: &Locked,
-    asked: &Asked,
-    see: &mut dyn FnMut(&Met),
-) -> Result<Made, Error> {
+    asked: &SnapshotRequest,
+    see: &mut dyn FnMut(&WalkStep),
+) -> Result<SnapshotResult, Error> {
     let numbers = series.numbers()?;
     if let Some(found) = asked.once.as_ref().map(|key| with_key(series, key)).transpose()?.flatten() {
-        let (n, counts) = (found.head.n, found.tail.counts);
-        return Ok(Made {
-            n,
-            how: How::Once,
-            counts,
-            unread: Vec::new(),
-            left: Vec::new(),
-            elsewhere: HashSet::new(),
-            repositories: Vec::new(),
-            damaged: Vec::new(),
-            unfitted: Vec::new(),
-            unindexed: None,
-            time: manifest::closing(&series.dir, n)?.time,
-        });
+        let time = manifest::closing(&series.dir, found.head.n)?.time;
+        return Ok(SnapshotResult::of(found.head.n, How::Once, found.tail.counts, time));
     }
     // A damaged snapshot keeps its number, but a new one must not rest on it.
     let (last, broken) = series.newest_whole()?;
     let n = numbers.last().map_or(0, |last| last + 1);
     sweep(fs, series, n)?;
-    let taken = take(fs, store, series, (n, last.as_ref()), asked, see);
+    let taken = take_snapshot(fs, store, series, (n, last.as_ref()), asked, see);
     let taken = taken.map(|made| {
         let broken = broken.into_iter().map(|Broken { n, why }| format!("snapshot {n} cannot be read: {why}"));
-        Made { damaged: broken.chain(made.damaged).collect(), ..made }
+        SnapshotResult { damaged: broken.chain(made.damaged).collect(), ..made }
     });
-    if !matches!(taken, Ok(Made { how: How::New, .. })) {
+    if !matches!(taken, Ok(SnapshotResult { how: How::New, .. })) {
         // If the name is there and only its sync has failed, it is complete: its content stays. This is tidying: if it fails, the next
         // snapshot does it.
         drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
     }
     // On a full disk everything else needs the room. What stays for want of a readable manifest is removed by the next prune.
-    taken.map_err(|error| match prune::sweep(fs, series) {
+    taken.map_err(|error| match prune_snapshots::sweep(fs, series) {
         Ok(()) => error,
         Err(left) => unswept(error, &left, &series.directory),
     })
@@ -177,25 +186,20 @@ fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn take(
+fn take_snapshot(
     fs: &Fs,
     store: &AbsPath,
     series: &Series,
     (n, last): (u64, Option<&Summary>),
-    asked: &Asked,
-    see: &mut dyn FnMut(&Met),
-) -> Result<Made, Error> {
+    asked: &SnapshotRequest,
+    see: &mut dyn FnMut(&WalkStep),
+) -> Result<SnapshotResult, Error> {
     let started = crate::fs::now();
-    let index = match last {
-        Some(last) => Index::open(&series.dir, last.head.n, last.tail.hash)?,
-        None => None,
-    };
+    let index = last.map(|last| Index::open(&series.dir, last.head.n, last.tail.hash)).transpose()?.flatten();
     if let (None, Some(limit)) = (&index, asked.limit) {
         // Nothing is known of the directory yet: better to count first than to read everything in vain.
-        place::refuse_large(&series.directory, store, &asked.rules, limit)?;
+        choose_directory::refuse_large(&series.directory, store, &asked.rules, limit)?;
     }
-    // Where that cannot be read, nothing counts as older.
-    let existed = last.and_then(|last| manifest::closing(&series.dir, last.head.n).ok()).map(|closing| closing.time);
     let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
     let head = Head {
         schema: 1,
@@ -209,54 +213,12 @@ fn take(
         run: asked.run,
         meta: asked.meta.iter().cloned().collect(),
     };
-    let mut taking = Taking {
-        series,
-        index: index.as_ref(),
-        last: last.map(|last| last.head.n),
-        old: previous::known(series, index.as_ref(), last)?,
-        own: previous::own(series, last, base)?,
-        writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
-        making: Making::begin(started),
-        // Without an index all is read anyway, and only the manifest says what lies in the store.
-        keeping: Keeping::begin(fs, &series.dir, n, index.is_none()),
-        hashing: Hashing::default(),
-        read_before: last.map(|last| last.head.time),
-        existed,
-        tells_moves: asked.tells_moves,
-        learned: false,
-        has_base: base.is_some(),
-        links: HashMap::new(),
-        unknown: None,
-        counts: Counts::default(),
-        changed: last.is_none(),
-        unread: Vec::new(),
-        left: Vec::new(),
-        leaves_vcs: asked.rules.rules().leaves_vcs(),
-        buffer: Vec::new(),
-    };
-    let mut walk = Ahead::new(&series.directory, store, &asked.rules)?;
-    let mut coming = VecDeque::with_capacity(COMING);
-    loop {
-        while coming.len() < COMING
-            && let Some(met) = walk.next()?
-        {
-            taking.foresee(&met);
-            coming.push_back(met);
-        }
-        // After a request to end, reading may have stopped early, even in the last object.
-        interrupt::check().at("go on with", &series.directory)?;
-        let Some(met) = coming.pop_front() else { break };
-        see(&met);
-        taking.meet(met)?;
-        if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
-            let limit = asked.limit.unwrap_or_default();
-            place::refuse_large(&series.directory, store, &asked.rules, limit)?;
-        }
-    }
-    taking.pass_until(None)?;
+    let mut taking = Taking::begin(fs, series, (index.as_ref(), last), &head, asked)?;
+    let mut walk = WalkAhead::new(&series.directory, store, &asked.rules)?;
+    taking.meet_all(&mut walk, store, asked, see)?;
     let time = crate::fs::now();
-    let told = walk.told().filter(|_| taking.counts.entries > 0);
-    let Some(Told { rules, unfitted }) = told else { return Err(nothing_there(series)) };
+    let end = walk.facts().filter(|_| taking.counts.entries > 0);
+    let Some(WalkEnd { rules, unfitted }) = end else { return Err(nothing_there(series)) };
     // Unreadable old rules do not prevent a new snapshot.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
@@ -266,17 +228,80 @@ fn take(
     while crate::fs::now() <= time {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    Ok(Made { unfitted, repositories: closing.rules.repositories, ..made })
+    Ok(SnapshotResult { unfitted, repositories: closing.rules.repositories, ..made })
 }
 
 fn nothing_there(series: &Series) -> Error {
     refused(&series.directory, "there is nothing there").with_remedy("name a directory or file that is there")
 }
 
-impl Taking<'_> {
+impl<'a> Taking<'a> {
+    fn begin(
+        fs: &'a Fs,
+        series: &'a Series,
+        (index, last): (Option<&'a Index>, Option<&Summary>),
+        head: &Head,
+        asked: &SnapshotRequest,
+    ) -> Result<Self, Error> {
+        // Where that cannot be read, nothing counts as older.
+        let existed = last.and_then(|last| manifest::closing(&series.dir, last.head.n).ok()).map(|closing| closing.time);
+        Ok(Self {
+            series,
+            index,
+            last: last.map(|last| last.head.n),
+            old: previous_objects::objects(series, index, last)?,
+            own: previous_objects::own_lines(series, last, head.base)?,
+            writing: Writing::begin(fs, &series.dir, &temp_name(head.n), head)?,
+            making: Making::begin(head.time),
+            // Without an index all is read anyway, and only the manifest says what lies in the store.
+            keeping: Keeping::begin(fs, &series.dir, head.n, index.is_none()),
+            hashing: Hashing::default(),
+            read_before: last.map(|last| last.head.time),
+            existed,
+            tells_moves: asked.tells_moves,
+            learned: false,
+            has_base: head.base.is_some(),
+            links: HashMap::new(),
+            unknown: None,
+            counts: Counts::default(),
+            changed: last.is_none(),
+            unread: Vec::new(),
+            left: Vec::new(),
+            leaves_vcs: asked.rules.rules().leaves_vcs(),
+            buffer: Vec::new(),
+        })
+    }
+
+    fn meet_all(
+        &mut self,
+        walk: &mut WalkAhead<'_>,
+        store: &AbsPath,
+        asked: &SnapshotRequest,
+        see: &mut dyn FnMut(&WalkStep),
+    ) -> Result<(), Error> {
+        let mut coming = VecDeque::with_capacity(COMING);
+        loop {
+            while coming.len() < COMING
+                && let Some(step) = walk.next()?
+            {
+                self.hash_early(&step);
+                coming.push_back(step);
+            }
+            // After a request to end, reading may have stopped early, even in the last object.
+            interrupt::check().at("go on with", &self.series.directory)?;
+            let Some(step) = coming.pop_front() else { break };
+            see(&step);
+            self.meet(step)?;
+            if let Some(limit) = asked.limit.filter(|limit| self.counts.entries > *limit) {
+                choose_directory::refuse_large(&self.series.directory, store, &asked.rules, limit)?;
+            }
+        }
+        self.pass_until(None)
+    }
+
     /// Lets a coming file be hashed early: a new large one, where blocks are shared and it is only read.
-    fn foresee(&mut self, met: &Met) {
-        let Met::Object(object) = met else { return };
+    fn hash_early(&mut self, met: &WalkStep) {
+        let WalkStep::Object(object) = met else { return };
         let stat = &object.stat;
         let is_new = self.read_before.is_none_or(|then| stat.ctime >= then);
         if self.keeping.shares && is_new && stat.sort == Sort::File && stat.nlink == 1 && stat.size >= PACKED {
@@ -284,23 +309,23 @@ impl Taking<'_> {
         }
     }
 
-    fn meet(&mut self, met: Met) -> Result<(), Error> {
+    fn meet(&mut self, met: WalkStep) -> Result<(), Error> {
         // The walk is ahead and holds a directory even if it was moved; its content would appear without its parent.
         if self.unknown.as_ref().is_some_and(|directory| met.path().is_under(directory)) {
             return Ok(());
         }
         match met {
-            Met::Object(object) => self.object(&object),
-            Met::Unlisted { path, why } => {
+            WalkStep::Object(object) => self.meet_object(&object),
+            WalkStep::Unlisted { path, why } => {
                 self.unread.push((path.clone(), why.to_string()));
                 self.not_read(path, why.to_string())
             }
-            Met::Left { why, .. } if why.is_rule() => {
+            WalkStep::Left { why, .. } if why.is_rule() => {
                 self.counts.excluded += 1;
                 Ok(())
             }
-            Met::Left { why: Why::Vcs, .. } => Ok(()),
-            Met::Left { object, why } => {
+            WalkStep::Left { why: Why::Vcs, .. } => Ok(()),
+            WalkStep::Left { object, why } => {
                 self.left.push((object.path.clone(), why));
                 self.not_read(object.path, why.text().to_owned())
             }
@@ -326,13 +351,13 @@ impl Taking<'_> {
                 self.own.take()?;
             }
             if self.has_base {
-                self.writing.gone(&next)?;
+                self.writing.removed(&next)?;
             }
         }
     }
 
     /// The facts known of a path from before, and its line in the differences.
-    fn known(&mut self, path: &AbsPath) -> Result<(Option<Known>, Option<Box<Entry>>), Error> {
+    fn known_before(&mut self, path: &AbsPath) -> Result<(Option<Known>, Option<Box<Entry>>), Error> {
         self.pass_until(Some(path))?;
         let old = if self.old.next.as_ref().is_some_and(|known| known.path == *path) { self.old.take()? } else { None };
         let is_own = self.own.next.as_ref().is_some_and(|(there, _)| there == path);
@@ -340,8 +365,8 @@ impl Taking<'_> {
         Ok((old, own))
     }
 
-    fn object(&mut self, object: &Object) -> Result<(), Error> {
-        let (mut old, own) = self.known(&object.path)?;
+    fn meet_object(&mut self, object: &Object) -> Result<(), Error> {
+        let (mut old, own) = self.known_before(&object.path)?;
         if let Some(known) = &mut old
             && let (Some(hash), Some(at)) = (known.hash, known.at)
             && !self.keeping.has(hash, at, known.size)?
@@ -356,7 +381,7 @@ impl Taking<'_> {
                 let _its_sign_is_known = self.writing.entry(&own)?;
             }
             self.count(known.is_dir, has_content(&object.stat).then_some(object.stat.size));
-            self.making.add(known, &object.stat);
+            self.making.add(known, Some(&object.stat));
             return Ok(());
         }
         let seen = self.look(object, old.as_ref(), believed)?;
@@ -369,7 +394,7 @@ impl Taking<'_> {
                     self.changed = true;
                     self.counts.deleted += u64::from(!known.is_dir);
                     if self.has_base {
-                        self.writing.gone(&object.path)?;
+                        self.writing.removed(&object.path)?;
                     }
                 }
                 Ok(())
@@ -377,18 +402,18 @@ impl Taking<'_> {
             Seen::Unread(why) => {
                 self.unread.push((object.path.clone(), why.clone()));
                 let entry = Entry::unread(object.path.clone(), why);
-                self.put(entry, old, own, Some((&object.stat, true)))
+                self.record(entry, old, own, Some((&object.stat, true)))
             }
-            Seen::Whole { entry, stat, written } => self.put(*entry, old, own, Some((&stat, written))),
+            Seen::Whole { entry, stat, written } => self.record(*entry, old, own, Some((&stat, written))),
         }
     }
 
     fn not_read(&mut self, path: AbsPath, why: String) -> Result<(), Error> {
-        let (old, own) = self.known(&path)?;
-        self.put(Entry::unread(path, why), old, own, None)
+        let (old, own) = self.known_before(&path)?;
+        self.record(Entry::unread(path, why), old, own, None)
     }
 
-    fn put(
+    fn record(
         &mut self,
         mut entry: Entry,
         old: Option<Known>,
@@ -400,7 +425,7 @@ impl Taking<'_> {
             let is_moved = old.as_ref().is_none_or(|old| old.ino.is_some_and(|ino| ino != stat.ino));
             entry.older = is_moved && stat.btime.is_some_and(|born| Some(born) <= self.existed);
         }
-        let known = previous::known_of(&entry, 0);
+        let known = previous_objects::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
         // Its content was not where the snapshot before has it, or lacked its holes.
         let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
@@ -428,10 +453,10 @@ impl Taking<'_> {
         if let Some((stat, written)) = stat {
             let known = Known { written, ..known };
             self.remember(stat, &known);
-            self.making.add(&known, stat);
+            self.making.add(&known, Some(stat));
         } else {
-            // So that it does not count as new next time. No stat is like this one.
-            self.making.add(&known, &nothing());
+            // So that it does not count as new next time.
+            self.making.add(&known, None);
         }
         Ok(())
     }
@@ -451,7 +476,7 @@ impl Taking<'_> {
 
     /// Makes content and manifest durable, then gives the manifest its name (N1). Makes no snapshot if no object has changed and `same` can
     /// stand for it.
-    fn finish(mut self, fs: &Fs, head: &Head, closing: &Closing, same: Option<&Summary>) -> Result<Made, Error> {
+    fn finish(mut self, fs: &Fs, head: &Head, closing: &Closing, same: Option<&Summary>) -> Result<SnapshotResult, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
         let has_others = |first: &First| first.names < first.content.stat.nlink;
@@ -459,19 +484,8 @@ impl Taking<'_> {
         if let Some(last) = same.filter(|_| !self.changed) {
             let unindexed = self.making.put(fs, dir, last.head.n, last.tail.hash).err().map(|error| error.to_string());
             let damaged = damaged(self.keeping);
-            return Ok(Made {
-                n: last.head.n,
-                how: How::Unchanged,
-                counts: last.tail.counts,
-                unread,
-                left,
-                elsewhere,
-                repositories: Vec::new(),
-                damaged,
-                unfitted: Vec::new(),
-                unindexed,
-                time: closing.time,
-            });
+            let unchanged = SnapshotResult::of(last.head.n, How::Unchanged, last.tail.counts, closing.time);
+            return Ok(SnapshotResult { unread, left, elsewhere, damaged, unindexed, ..unchanged });
         }
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
@@ -496,45 +510,11 @@ impl Taking<'_> {
         // The snapshot is made. Without an index the next one reads all (N5).
         let unindexed = self.making.put(fs, dir, n, hash).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
-        let (repositories, unfitted) = (Vec::new(), Vec::new());
-        Ok(Made {
-            n,
-            how: How::New,
-            counts,
-            unread,
-            left,
-            elsewhere,
-            repositories,
-            damaged,
-            unfitted,
-            unindexed,
-            time: closing.time,
-        })
+        let new = SnapshotResult::of(n, How::New, counts, closing.time);
+        Ok(SnapshotResult { unread, left, elsewhere, damaged, unindexed, ..new })
     }
 }
 
 fn damaged(keeping: Keeping<'_>) -> Vec<String> {
     keeping.into_faults().map(|Fault { path, why }| format!("{path}: {why}")).collect()
-}
-
-fn nothing() -> Stat {
-    Stat {
-        sort: Sort::Directory,
-        mode: 0,
-        uid: 0,
-        gid: 0,
-        size: 0,
-        blocks: 0,
-        mtime: Default::default(),
-        ctime: Default::default(),
-        btime: None,
-        ino: 0,
-        nlink: 0,
-        dev: Dev(0, 0),
-        rdev: Dev(0, 0),
-        mount: 0,
-        locked: false,
-        encrypted: false,
-        mount_root: false,
-    }
 }

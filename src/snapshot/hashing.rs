@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::content::{hash_of_still, is_same};
-use super::walk::Object;
+use super::snapshot_walk::Object;
 use crate::fs::dir::stat_of;
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
@@ -107,9 +107,9 @@ fn hash(object: &Object) -> Option<Hash> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::walk::{Met, Walk};
     use super::*;
     use crate::snapshot::rule_source::Source;
+    use crate::snapshot::snapshot_walk::{Walk, WalkStep};
 
     #[test]
     fn the_second_of_those_to_come_is_hashed_and_counts_as_long_as_it_stands_still() {
@@ -126,7 +126,7 @@ mod tests {
             let mut walk = Walk::new(&top, &nowhere, &Source::default()).unwrap();
             let mut files = Vec::new();
             while let Some(met) = walk.next().unwrap() {
-                files.extend(if let Met::Object(object) = met { Some(object) } else { None });
+                files.extend(if let WalkStep::Object(object) = met { Some(object) } else { None });
             }
             files.split_off(1)
         };

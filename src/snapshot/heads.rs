@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use super::compare::Compared;
 use super::content::{Kept, beginning};
+use super::differences::Compared;
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;

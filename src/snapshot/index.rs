@@ -12,7 +12,7 @@ use crate::tree::hash::{Hash, Hasher};
 use crate::tree::observe::is_young;
 
 /// The signs by which a change of an object is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Key {
     dev: Dev,
     ino: u64,
@@ -173,7 +173,9 @@ impl Making {
     }
 
     /// Adds what is known of an object, with its stat; in the order of paths.
-    pub fn add(&mut self, known: &Known, stat: &Stat) {
+    pub fn add(&mut self, known: &Known, stat: Option<&Stat>) {
+        // No stat is like the default one.
+        let stat = stat.map(Key::of).unwrap_or_default();
         let path = known.path.as_bytes();
         self.bytes.extend(u32::try_from(path.len()).unwrap_or(u32::MAX).to_le_bytes());
         self.bytes.extend(path);

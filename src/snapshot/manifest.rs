@@ -14,12 +14,11 @@ use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as Name, Time};
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::tree::hash::Hash;
-use crate::tree::json;
-use crate::tree::sealed::{self, Records, Seal, Sealed};
+use crate::tree::sealed_file::{Records, Seal, Sealed};
 use crate::tree::state::{State, What};
-use crate::tree::time;
+use crate::tree::{json, sealed_file, time};
 
 /// The facts known when a snapshot is begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,9 +61,9 @@ impl Head {
     }
 
     /// The agent that took it, or for which it was taken, and its turn.
-    pub fn by(&self) -> Option<By> {
+    pub fn by(&self) -> Option<ActingAgent> {
         let turn = self.meta.get(TURN).and_then(|turn| turn.parse().ok());
-        Some(By { agent: self.meta.get(OF_AGENT)?.clone(), session: None, turn })
+        Some(ActingAgent { agent: self.meta.get(OF_AGENT)?.clone(), session: None, turn })
     }
 
     /// True if it was taken before or after a turn of an agent.
@@ -243,7 +242,7 @@ pub fn base_name(n: u64) -> Vec<u8> {
 
 /// A manifest that is being written, under another name.
 pub struct Writing<'a> {
-    lines: sealed::Writing<'a>,
+    lines: sealed_file::Writing<'a>,
     /// The number of lines of objects so far, gone ones included.
     pub objects: u64,
 }
@@ -251,7 +250,7 @@ pub struct Writing<'a> {
 impl<'a> Writing<'a> {
     /// Begins the file `temp` in the series' directory.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8], head: &Head) -> Result<Self, Error> {
-        let mut lines = sealed::Writing::begin(fs, dir, temp)?;
+        let mut lines = sealed_file::Writing::begin(fs, dir, temp)?;
         lines.line(&LineRef::Snapshot(head))?;
         Ok(Self { lines, objects: 0 })
     }
@@ -263,7 +262,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Adds a path of the base that the snapshot has not.
-    pub fn gone(&mut self, path: &AbsPath) -> Result<(), Error> {
+    pub fn removed(&mut self, path: &AbsPath) -> Result<(), Error> {
         self.objects += 1;
         self.lines.line(&LineRef::Gone(path))?;
         Ok(())
@@ -282,7 +281,7 @@ pub type PathLine = (AbsPath, Option<Box<Entry>>);
 /// An object's line of which only the path is read yet: for most objects the index says that they are as in the line.
 pub struct Unread {
     pub path: AbsPath,
-    line: sealed::Line,
+    line: sealed_file::Line,
 }
 
 impl Unread {

@@ -27,30 +27,30 @@
 //!   older one is compared with the tree, and the new one is whole. Content that it refers to must be there with its length, or with its
 //!   hash if there is no index; otherwise it is stored anew. `snapshot verify` reads all content, and removes the index if some is damaged.
 
-pub mod compare;
+pub mod agent_cover;
+pub mod choose_directory;
 pub mod content;
 pub mod content_check;
-pub mod cover;
 pub mod create;
+pub mod differences;
 pub mod error;
+mod git_indexes;
 mod hard_links;
 mod hashing;
 pub mod heads;
 pub mod index;
-mod indexes;
 pub mod manifest;
-mod narrow;
 pub mod path_history;
 mod paths;
-pub mod place;
-mod previous;
-pub mod prune;
+mod previous_objects;
+pub mod prune_snapshots;
 pub mod restore;
+mod restore_scope;
 pub mod rule_source;
 pub mod rules;
 pub mod series;
+pub mod snapshot_walk;
 pub mod to_session;
 pub mod verify;
-pub mod walk;
 
 pub use paths::whole;

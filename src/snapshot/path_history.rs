@@ -20,7 +20,6 @@ pub struct Touched {
     pub before: u64,
     pub created: u64,
     pub modified: u64,
-    /// Paths that it has not.
     pub deleted: u64,
 }
 

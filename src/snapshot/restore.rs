@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use super::compare::{Compared, Difference};
 use super::content::{Content, Kept};
+use super::differences::{Compared, Difference};
 use super::error::refused;
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
-use crate::checkpoint::fill;
+use crate::checkpoint::make_originals;
 use crate::error::{Error, shell_word};
 use crate::fs::dir::Dir;
 use crate::fs::halves::both;
@@ -22,7 +22,7 @@ use crate::fs::{Fs, write_all_out};
 use crate::remedy::{Remedy, shell};
 use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks, object_name};
 use crate::session::header::Header;
-use crate::session::opened::{Locked, part};
+use crate::session::open_session::{Locked, part};
 use crate::tree::state::State;
 
 /// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
@@ -42,7 +42,7 @@ pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
             format!("{is} is a link to {} now; the snapshots are of what was there before", Shown(to.as_os_str().as_bytes()));
         refused(why, mv + ", then restore; the link's target has snapshots of its own: --dir " + &*dir)
     };
-    let above = std::iter::successors(directory.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
+    let above = directory.ancestors().filter(|above| above.depth() > 0);
     for path in std::iter::once(directory.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
@@ -155,15 +155,9 @@ impl Drop for WritingOut {
 }
 
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
-    Ok(Change {
-        n,
-        path: whole(&series.directory, &difference.path)?,
-        before: Before { object: difference.now.clone(), print: difference.print },
-        after: difference.then.clone(),
-        marks: Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() },
-        step: None,
-        from: None,
-    })
+    let before = Before { object: difference.now.clone(), print: difference.print };
+    let marks = Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() };
+    Ok(Change { marks, ..Change::new(n, whole(&series.directory, &difference.path)?, before, difference.then.clone()) })
 }
 
 /// True if it is made anew as one of several names of an object without content: a link, a FIFO.
@@ -257,7 +251,7 @@ impl Holding<'_> {
             self.firsts.insert(first.clone(), *n);
         }
         if let Some(then) = difference.then.as_ref().filter(|then| !then.is_file()) {
-            return Ok(fill::object(self.fs, at, then)?);
+            return Ok(make_originals::object(self.fs, at, then)?);
         }
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));

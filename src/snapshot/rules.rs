@@ -248,7 +248,7 @@ impl Glob {
 
 /// Reads a glob as a person may mean a path of `directory`: a leading `./` means nothing, and an absolute path into the directory starts at
 /// its top.
-pub fn meant(directory: &AbsPath, glob: &str) -> String {
+pub fn as_path_of(directory: &AbsPath, glob: &str) -> String {
     let (not, path) = glob.strip_prefix('!').map_or(("", glob), |path| ("!", path));
     let mut plain = path;
     while let Some(rest) = plain.strip_prefix("./") {

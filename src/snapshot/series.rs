@@ -12,7 +12,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
-use crate::session::opened::read_small;
+use crate::session::open_session::read_small;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
 use crate::tree::json;

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-use super::compare::{Compared, Difference};
 use super::content::{Content, Kept as Snapshots};
+use super::differences::{Compared, Difference};
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
-use crate::checkpoint::fill;
+use crate::checkpoint::make_originals;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
 use crate::error::Error;
 use crate::fs::Fs;
@@ -17,7 +17,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks};
 use crate::session::header::Header;
-use crate::session::opened::{Locked, part};
+use crate::session::open_session::{Locked, part};
 use crate::session::sides::Side;
 use crate::tree::hash::Hash;
 use crate::tree::state::{State, What};
@@ -81,15 +81,9 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
 }
 
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
-    Ok(Change {
-        n,
-        path: whole(&series.directory, &difference.path)?,
-        before: Before { object: difference.then.clone(), print: None },
-        after: difference.now.clone(),
-        marks: Marks { linked: difference.regrouped, ..Marks::default() },
-        step: None,
-        from: None,
-    })
+    let (path, before) = (whole(&series.directory, &difference.path)?, Before { object: difference.then.clone(), print: None });
+    let marks = Marks { linked: difference.regrouped, ..Marks::default() };
+    Ok(Change { marks, ..Change::new(n, path, before, difference.now.clone()) })
 }
 
 /// Originals on their way into a checkpoint.
@@ -126,7 +120,7 @@ impl Keeping<'_> {
             let entry = Entry::of(difference.path.clone(), difference.then.clone(), difference.at);
             let file = self.fs.create(at, 0o600)?;
             self.fill(&entry, &file, at)?;
-            fill::dress(self.fs, at, before)?;
+            make_originals::dress(self.fs, at, before)?;
             if let Some(first) = &difference.link {
                 self.firsts.insert(first.clone(), name);
             }
@@ -143,9 +137,9 @@ impl Keeping<'_> {
             self.fs.link(self.objects.at(first), at)?;
             return Ok(kept);
         }
-        fill::object(self.fs, at, before)?;
+        make_originals::object(self.fs, at, before)?;
         if let Some(first) = &difference.link {
-            fill::dress(self.fs, at, before)?;
+            make_originals::dress(self.fs, at, before)?;
             self.firsts.insert(first.clone(), name);
         }
         Ok(kept)

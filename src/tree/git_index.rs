@@ -17,7 +17,7 @@ pub const MOST: u64 = 64 << 20;
 /// True for a path where a git index may lie: named `index`, below a directory named `.git` or with that ending, as bare repositories
 /// have. The indexes of worktrees and submodules lie deeper in such a directory.
 pub fn may_lie_at(path: &AbsPath) -> bool {
-    path.name() == b"index" && std::iter::successors(path.parent(), AbsPath::parent).any(|above| above.name().ends_with(b".git"))
+    path.name() == b"index" && path.ancestors().any(|above| above.name().ends_with(b".git"))
 }
 
 /// The paths of the entries, in byte order, once for each stage; `None` for anything else, or an index that is not known here.

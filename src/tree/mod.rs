@@ -1,5 +1,5 @@
 //! The objects on disk: an object's state, identity and fingerprint, the hash of its content, and the walk over a directory. Reads only,
-//! except [`sealed`]: the store's files with a hash at their end.
+//! except [`sealed_file`]: the store's files with a hash at their end.
 
 pub mod danger;
 pub mod git_head;
@@ -9,7 +9,7 @@ pub mod json;
 pub mod mention;
 pub mod observe;
 pub mod project;
-pub mod sealed;
+pub mod sealed_file;
 pub mod state;
 pub mod time;
 pub mod walk;

@@ -7,7 +7,7 @@ use crate::error::IoError;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 
 /// An object that a walk came to.
-pub struct Found {
+pub struct WalkedObject {
     /// Its path below the walked directory, without a leading slash.
     pub below: Vec<u8>,
     pub dir: Rc<Dir>,
@@ -16,7 +16,7 @@ pub struct Found {
     pub closed: bool,
 }
 
-impl Found {
+impl WalkedObject {
     pub fn name(&self) -> &[u8] {
         self.below.rsplit(|b| *b == b'/').next().unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Walk {
         Ok(())
     }
 
-    fn step(&mut self) -> Result<Option<Found>, IoError> {
+    fn step(&mut self) -> Result<Option<WalkedObject>, IoError> {
         loop {
             let Some(frame) = self.stack.last_mut() else { return Ok(None) };
             let Some(name) = frame.names.next() else {
@@ -87,7 +87,7 @@ impl Walk {
             if enters && !closed {
                 self.enter(dir.at(&name), below.clone())?;
             }
-            return Ok(Some(Found { below, dir, stat, closed }));
+            return Ok(Some(WalkedObject { below, dir, stat, closed }));
         }
     }
 
@@ -98,7 +98,7 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Result<Found, IoError>;
+    type Item = Result<WalkedObject, IoError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let found = self.step();

@@ -8,7 +8,7 @@ use super::resolve::named_changes::TypedPath;
 use crate::compare::sources::{Content, Sources};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::tree::state::{State, What, sort_word};
 
 /// The state of a path that is asked for.

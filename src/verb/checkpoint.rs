@@ -12,15 +12,15 @@ use super::error::at_work;
 use super::resolve::standing::is_held;
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Fault, Verdict, verify as check};
-use crate::engine::ready::refuse_interrupted;
+use crate::engine::recover_and_lock::refuse_interrupted;
 use crate::error::{Error, Kind};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
+use crate::session::changes_file;
 use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::id::Id;
-use crate::session::lines;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::{Broken, Store};
 use crate::tree::json::Each;
 use crate::tree::state::{Object, printed};
@@ -86,7 +86,7 @@ pub struct Original {
 
 struct Originals {
     manifest: Reading,
-    changes: lines::Reading,
+    changes: changes_file::Reading,
     change: Option<Change>,
 }
 

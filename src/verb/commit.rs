@@ -31,23 +31,23 @@ use crate::capture::layers::rejoin::Rest;
 use crate::commit;
 use crate::compare::entries::part_of;
 use crate::compare::entries::{Entries, Taken};
-use crate::compare::picked::Picked;
+use crate::compare::selection::Picked;
 use crate::compare::sources::Sources;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
 use crate::session::merge_base;
-use crate::session::opened::{Locked, Session};
+use crate::session::open_session::{Locked, Session};
 use crate::session::own_store;
-use crate::session::run::Run;
+use crate::session::parts::may_part;
+use crate::session::parts::{Parting, RemainingBlocks};
+use crate::session::run_record::Run;
 use crate::session::sides::Side;
-use crate::session::split::may_part;
-use crate::session::split::{Parting, Stays};
 use crate::session::store::Store;
 use crate::tree::state::{Object, State};
 
@@ -287,7 +287,7 @@ fn commit_part(
         store.note_parting(&desk.fs, session.id(), &parting)
     };
     let done = piece::commit(desk, store, &pieces, &terms, note);
-    let _noting = interrupt::note(Asked::GoesOn);
+    let _noting = interrupt::note(OnSignal::GoesOn);
     // Where it came to nothing, what cannot be forgotten now is when the session is locked next.
     let gone_on = session.settle_parting(&desk.fs, store);
     let Committed { id, report, waiting } = done?;
@@ -313,7 +313,7 @@ fn parting_of(
         }
         let path = piece.change.path.clone();
         match rest {
-            Some(after) => stays.push(Stays { path, before: put.clone(), after }),
+            Some(after) => stays.push(RemainingBlocks { path, before: put.clone(), after }),
             None => left.push(path),
         }
     }

@@ -14,7 +14,7 @@ use crate::session::deadline::Deadline;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 use crate::tree::time;
 

@@ -7,17 +7,18 @@ use super::error::{self, is_inside};
 use super::fact::{Collected, Said};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
-use crate::capture::run::inside::{Inside, capture};
-use crate::compare::shown::Names;
+use crate::capture::run::is_inside::Inside;
+use crate::capture::run::is_inside::capture;
+use crate::compare::path_text::Names;
 use crate::compare::sources::Sources;
 use crate::engine::Progress;
-use crate::engine::recover::interrupted::Recovered;
+use crate::engine::recover::recovery::Recovered;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::settings::Settings;
@@ -30,7 +31,7 @@ pub trait Caller {
     /// None is known, or what names it is no path.
     fn store_path(&self) -> Result<AbsPath, Error>;
     /// The agent that calls, with its turn as the store knows it; `None` for a person.
-    fn by(&self, store: &Dir) -> Option<By>;
+    fn by(&self, store: &Dir) -> Option<ActingAgent>;
     /// The variable that tells of an agent.
     fn variable(&self) -> Option<&'static str>;
     /// Tells a fact while the verb works.
@@ -138,7 +139,7 @@ impl Desk {
         refuse_without_store()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
-            store.begins_in = crate::capture::place::plan::working_directory().ok();
+            store.begins_in = crate::capture::place::mount_plan::working_directory().ok();
             store.by = self.caller.by(&store.dir);
         }
         Ok(self.store.get_or_init(|| store).as_ref())
@@ -148,7 +149,7 @@ impl Desk {
     pub fn made_store(&self) -> Result<Store, Error> {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = crate::capture::place::plan::working_directory().ok();
+        store.begins_in = crate::capture::place::mount_plan::working_directory().ok();
         store.by = self.caller.by(&store.dir);
         Ok(store)
     }
@@ -176,7 +177,7 @@ impl Desk {
     /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
     pub fn stop_if_signalled(&self, state: &str) -> Result<(), Error> {
         crate::fs::interrupt::give_back();
-        let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
+        let Some(signal) = crate::fs::interrupt::signal_received() else { return Ok(()) };
         Err(error::stopped(signal, state))
     }
 

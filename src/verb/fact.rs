@@ -7,7 +7,7 @@ use super::prune::report::All;
 use super::run::notice::Notice;
 use super::snapshot::fact::Fact;
 use crate::capture::layers::rejoin::Rest;
-use crate::engine::recover::interrupted::{Finding, Recovered};
+use crate::engine::recover::recovery::{Finding, Recovered};
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

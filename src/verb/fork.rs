@@ -10,13 +10,14 @@ use super::resolve::want::Want;
 use super::rewind::pending;
 use crate::capture::layers::fork::fill;
 use crate::error::Error;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Header, Origin, Sizes};
 use crate::session::id::{self, Id};
 use crate::session::merge_base;
-use crate::session::opened::{Locked, Session};
-use crate::session::run::{Arg, Run, start_of};
+use crate::session::open_session::{Locked, Session};
+use crate::session::run_record::start_of;
+use crate::session::run_record::{Arg, Run};
 use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::state::State;
@@ -53,7 +54,7 @@ pub fn fork(desk: &Desk, key: &str, step: Option<u32>, (name, dry_run): (Option<
     let mut forked = Forked { session: None, of: session.id().clone(), step, changes: count, dry_run };
     if !dry_run {
         interrupt::check().map_err(error::asked_to_stop)?;
-        let _noting = interrupt::note(Asked::GoesOn);
+        let _noting = interrupt::note(OnSignal::GoesOn);
         go_on::open_again(desk, &mut session)?;
         forked.session = Some(made(desk, store, (&session, &list, &run), changes, (step, name))?);
     }

@@ -9,14 +9,14 @@ use super::desk::Desk;
 use super::resolve::scope::Scope;
 use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
-use crate::engine::recover::interrupted;
+use crate::engine::recover::recovery;
 use crate::error::{Error, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Counts, Header, Status};
 use crate::session::id::Id;
-use crate::session::prune::is_awaited;
-use crate::session::run::Failed;
-use crate::session::running;
+use crate::session::prune_sessions::is_awaited;
+use crate::session::run_in_place;
+use crate::session::run_record::Failed;
 use crate::session::store::Store;
 use crate::snapshot::manifest::Head;
 use crate::snapshot::series::Series;
@@ -91,8 +91,8 @@ pub fn here(desk: &Desk, directory: Option<&AbsPath>) -> Result<Here, Error> {
     let mut here = Here { project: scope.project.clone(), fresh: true, ..Here::default() };
     let Some(store) = desk.store()? else { return Ok(here) };
     let (headers, broken) = store.headers()?;
-    let operations = cut_off(store, interrupted::interrupted(store)?);
-    here.interrupted = Interrupted { operations, runs: running::cut_off(store)? };
+    let operations = cut_off(store, recovery::interrupted(store)?);
+    here.interrupted = Interrupted { operations, runs: run_in_place::cut_off(store)? };
     here.unconfirmed = waiting(store)?;
     let of_use = |header: &&Header| {
         header.discarded.is_none() && (header.counts.changes > 0 || header.steps.is_some() || header.uncollected)

@@ -10,11 +10,11 @@ use super::resolve::standing::cut_off;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
-use crate::session::header::{Checkpoint, Header, Left, Origin};
+use crate::session::acting_agent::ActingAgent;
+use crate::session::header::{Checkpoint, Header, NotUndone, Origin};
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::run::Failed;
+use crate::session::open_session::Session;
+use crate::session::run_record::Failed;
 use crate::session::store::{Broken, Store};
 use crate::tree::time;
 
@@ -80,7 +80,7 @@ pub struct SessionRow<'a> {
     unsynced: bool,
     interrupted: bool,
     /// The paths where an interrupted operation could not be taken back.
-    left: &'a [Left],
+    left: &'a [NotUndone],
     origin: Origin,
     #[serde(with = "time")]
     created: Time,
@@ -90,7 +90,7 @@ pub struct SessionRow<'a> {
     discarded: Option<Time>,
     command: Option<&'a str>,
     /// The agent that had the command run, or began the session.
-    by: Option<&'a By>,
+    by: Option<&'a ActingAgent>,
     changes: u64,
     #[serde(rename = "in")]
     inside: u64,

@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::act::Purpose;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::id::Id;
 use crate::session::log::{self, About, Entry, Log, Restore};
 use crate::session::store::Store;
-use crate::session::undo::Acts;
+use crate::session::undo_target::Acts;
 use crate::tree::time;
 
 /// The lines of the log that are asked for.
@@ -47,7 +47,7 @@ pub struct Filter<'a> {
 
 impl Filter<'_> {
     /// True if what these did then is asked for.
-    pub fn has(&self, time: Time, by: &[Option<&By>]) -> bool {
+    pub fn has(&self, time: Time, by: &[Option<&ActingAgent>]) -> bool {
         self.since.is_none_or(|since| time.s >= since)
             && self.agent.is_none_or(|agent| by.iter().flatten().any(|by| by.agent == agent))
     }

@@ -11,13 +11,13 @@ use super::resolve::guard;
 use super::resolve::want::Want;
 use super::signalled;
 use crate::engine::job::Verb;
-use crate::engine::plan::conflict::{self, Conflict, Since};
+use crate::engine::plan::conflict::{self, Conflict, SinceAct};
 use crate::error::Error;
 use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 
 /// A session that came out of a stream. JSON: docs/json.md.
@@ -43,7 +43,7 @@ pub fn export(desk: &Desk, key: &str, with: With, to: &mut dyn Write) -> Result<
     match moving::export(&session, with, to)? {
         Exported::Whole => Ok(()),
         Exported::Conflicts(mut conflicts) => {
-            let since = Since::of(&session.header, Verb::Commit);
+            let since = SinceAct::of(&session.header, Verb::Commit);
             conflicts.iter_mut().for_each(|conflict| conflict.note_since(since));
             conflict::attribute(store, session.id(), &mut conflicts);
             Err(error::cannot_export(session.id(), &conflicts))

@@ -13,7 +13,7 @@ use crate::agent::turn::Head as Turn;
 use crate::error::{Error, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::Sort;
 use crate::session::id::Id;
 use crate::session::path_history as sessions;
@@ -69,7 +69,7 @@ pub struct Row {
     pub snapshot: Option<u64>,
     /// The directory of a turn or a snapshot.
     pub directory: Option<AbsPath>,
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
     pub command: Option<String>,
     pub standing: &'static str,
     /// The kind of all its changes there; `null` if there are several, or it is not known.
@@ -141,7 +141,7 @@ fn of_turn(found: turns::Touched, asked: &Asked<'_>) -> Row {
         time,
         turn: Some(n),
         directory: Some(directory),
-        by: Some(By { agent: agent.word().into(), session: Some(session), turn: Some(n) }),
+        by: Some(ActingAgent { agent: agent.word().into(), session: Some(session), turn: Some(n) }),
         command: Some(prompt),
         standing: "written",
         paths: found.paths,

@@ -5,21 +5,21 @@ use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::want::Want;
 use super::restored::Row;
-use crate::engine::report::{Left, Report};
+use crate::engine::report::{LeftPath, Report};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::session::act::Acted;
+use crate::session::act::LastAct;
 use crate::session::change::Changes;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::run::Failed;
-use crate::session::seen_by::Unseen;
+use crate::session::last_viewed::Unseen;
+use crate::session::run_record::Failed;
 use crate::session::sides::Side;
 
 /// A question for the person at the terminal, to be answered with yes or no.
 pub enum Question<'a> {
     /// The newest act on the session is somebody else's.
-    Others { id: &'a Id, act: &'a Acted },
+    Others { id: &'a Id, act: &'a LastAct },
     /// A commit leaves steps behind.
     CommitAtStep { id: &'a Id, step: u32 },
     /// The newest command that changed something failed or was cut off.
@@ -37,7 +37,7 @@ pub enum Question<'a> {
     /// A discarded session is to come back.
     BringBack { id: &'a Id, changes: u64 },
     /// Turns of an agent are to be taken back.
-    UndoTurns { turns: &'a [u64], rows: &'a [Row], kept: &'a [Left], not_covered: &'a [NotCovered] },
+    UndoTurns { turns: &'a [u64], rows: &'a [Row], kept: &'a [LeftPath], not_covered: &'a [NotCovered] },
     /// recant's hooks are to be added to these files.
     AddHooks(&'a [&'a AbsPath]),
     /// recant's hooks are to be removed from these files.

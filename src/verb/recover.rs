@@ -12,10 +12,11 @@ use super::resolve::want::Want;
 use super::run::cut_off;
 use super::run::recovered::CutRun;
 use crate::engine::job::Verb;
-use crate::engine::ready::{self, way_on};
-use crate::engine::recover::interrupted;
-use crate::engine::recover::interrupted::{Choice, Outcome, Recovered};
-use crate::engine::report::Left;
+use crate::engine::recover::recovery;
+use crate::engine::recover::recovery::{Choice, Outcome, Recovered};
+use crate::engine::recover_and_lock;
+use crate::engine::recover_and_lock::way_on;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind};
 use crate::remedy::Remedy;
 use crate::session::id::Id;
@@ -68,7 +69,7 @@ pub fn recover(desk: &Desk, key: Option<&str>, choice: Option<Choice>) -> Result
 
 fn all(desk: &Desk) -> Result<Recovery, Error> {
     let Some(store) = desk.store()? else { return Ok(Recovery::default()) };
-    let settled = ready::recover_alone(&desk.fs, store, || desk.say_waiting(store))?;
+    let settled = recover_and_lock::recover_alone(&desk.fs, store, || desk.say_waiting(store))?;
     desk.say_unswept(settled.unswept);
     let mut recovery = Recovery { operations: settled.recovered, ..Recovery::default() };
     match cut_off::recover_all(desk, store) {
@@ -89,10 +90,10 @@ fn one(desk: &Desk, key: &str, choice: Option<Choice>) -> Result<Recovery, Error
     let id = desk.find(store, Some(key), Want::Tend)?;
     // An operation whose state is unclear needs the choice; recovery reports other errors, too. A session that an operation was at work on
     // has no run any more.
-    if matches!(interrupted::finding(store, &id), Ok(None)) {
+    if matches!(recovery::finding(store, &id), Ok(None)) {
         recovery.held.extend(killed_run::take_in_one(desk, store, &id));
     } else {
-        recovery.operations.push(interrupted::one(&desk.fs, store, &id, choice));
+        recovery.operations.push(recovery::recover_session(&desk.fs, store, &id, choice));
     }
     Ok(recovery)
 }
@@ -115,7 +116,7 @@ struct Row<'a> {
     session: &'a Id,
     verb: Option<&'static str>,
     result: &'static str,
-    left: Vec<&'a Left>,
+    left: Vec<&'a LeftPath>,
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,

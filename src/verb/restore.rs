@@ -10,14 +10,14 @@ use super::error;
 use super::fact::Said;
 use super::restored::Row;
 use crate::engine::Effect;
-use crate::engine::report::{Done, Left, Report};
+use crate::engine::report::{LeftPath, PathOutcome, Report};
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::{Locked, Session};
+use crate::session::open_session::{Locked, Session};
 use crate::session::store::Store;
-use crate::snapshot::compare::{Compared, Difference};
+use crate::snapshot::differences::{Compared, Difference};
 use crate::snapshot::restore::{fill, fill_to_ask};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -46,7 +46,7 @@ pub struct WentBack {
     /// The session that did it; `None` in a dry run.
     pub session: Option<Id>,
     pub paths: Vec<Row>,
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
 }
 
 /// Puts the differences back, or tells what that would do. What cannot go back stays, and leaves `compared`.
@@ -138,13 +138,13 @@ pub fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Error> {
     compared.differences.iter().map(row).collect()
 }
 
-fn done(difference: &Difference) -> Done {
+fn done(difference: &Difference) -> PathOutcome {
     match (&difference.now, &difference.then) {
-        (None, _) => Done::Recreated,
-        (_, None) => Done::Removed,
-        _ if difference.is_metadata() => Done::Metadata,
-        _ if difference.merged.is_some() => Done::Merged,
-        _ => Done::Restored,
+        (None, _) => PathOutcome::Recreated,
+        (_, None) => PathOutcome::Removed,
+        _ if difference.is_metadata() => PathOutcome::Metadata,
+        _ if difference.merged.is_some() => PathOutcome::Merged,
+        _ => PathOutcome::Restored,
     }
 }
 
@@ -152,12 +152,12 @@ fn done(difference: &Difference) -> Done {
 ///
 /// # Errors
 /// One of them is too long.
-pub fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Error> {
+pub fn left(series: &Series, compared: &Compared) -> Result<Vec<LeftPath>, Error> {
     let row = |(inner, why): &(AbsPath, String)| {
         let path = whole(&series.directory, inner)?;
         let is_closed = compared.closed.iter().any(|closed| inner.is_under(closed));
         let why = if is_closed { error::closed(&path, why) } else { why.clone() };
-        Ok(Left { path, why })
+        Ok(LeftPath { path, why })
     };
     compared.left.iter().map(row).collect()
 }

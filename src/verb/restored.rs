@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::engine::report::Done;
+use crate::engine::report::PathOutcome;
 use crate::fs::path::AbsPath;
 
 /// A path, and the act on it.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub path: AbsPath,
-    pub done: Done,
+    pub done: PathOutcome,
 }

@@ -3,7 +3,8 @@
 use crate::checkpoint::manifest::keeps_overwritten as keeps;
 use crate::error::Error;
 use crate::session::header::{Header, Status};
-use crate::session::prune::{is_awaited, is_needed};
+use crate::session::prune_sessions::is_awaited;
+use crate::session::prune_sessions::is_needed;
 use crate::session::store::Store;
 
 /// The fate of committed sessions, which could be rolled back, under conditions.

@@ -7,11 +7,11 @@ use super::error;
 use super::resolve::go_on;
 use super::resolve::want::Want;
 use crate::error::Error;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
-use crate::session::run::Run;
+use crate::session::open_session::Locked;
+use crate::session::run_record::Run;
 use crate::session::store::Store;
 
 /// A session that stands at another step, or would.
@@ -37,7 +37,7 @@ pub fn rewind(desk: &Desk, key: &str, step: u32, (reason, dry_run): (Option<&str
     let changes = list.net(&session, step)?.list.len() as u64;
     if !dry_run {
         interrupt::check().map_err(error::asked_to_stop)?;
-        let _noting = interrupt::note(Asked::GoesOn);
+        let _noting = interrupt::note(OnSignal::GoesOn);
         go_on::open_again(desk, &mut session)?;
         session.for_reason(reason);
         session.rewind(&desk.fs, &list, step)?;

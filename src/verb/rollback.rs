@@ -14,17 +14,17 @@ use super::question::Choosing;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
 use crate::compare::entries::{Entries, Taken};
-use crate::compare::merge::out_of;
-use crate::compare::merge::{Both, Onto};
+use crate::compare::merge_onto_tree::out_of;
+use crate::compare::merge_onto_tree::{MergeResult, MergedChange};
 use crate::compare::sources::Sources;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
-use crate::engine::plan::conflict::Since;
+use crate::engine::plan::conflict::SinceAct;
 use crate::engine::report::Report;
 use crate::error::{Against, Error};
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::{Before, Change, Changes, Marks};
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
@@ -83,9 +83,9 @@ fn in_blocks(what: &What, changes: &Changes) -> Result<bool, Error> {
 /// # Errors
 /// All that stands against it.
 pub fn take_back(desk: &Desk, store: &Store, session: &mut Locked) -> Result<Report, Error> {
-    session.acts_by(By { agent: "deadline".into(), session: None, turn: None });
+    session.acts_by(ActingAgent { agent: "deadline".into(), session: None, turn: None });
     // What is found is stored, and compared with what was found before.
-    let since = Since::of(&session.header, Verb::Rollback).map(Since::without_time);
+    let since = SinceAct::of(&session.header, Verb::Rollback).map(SinceAct::without_time);
     let act = Act { since, ..Act::new(desk, Verb::Rollback, Conflicts::Stop) };
     let (report, rest) = on_session(desk, store, session, &[], Effect::Apply, &act)?;
     if let Some(of) = &session.header.of {
@@ -239,12 +239,12 @@ fn reversed(change: &Change, before: Before) -> Change {
     Change { before, marks: Marks { same_content: change.marks.same_content, ..Marks::default() }, ..change.clone() }
 }
 
-fn merged(change: &Change, onto: Onto) -> Back {
+fn merged(change: &Change, onto: MergeResult) -> Back {
     match onto {
-        Onto::Conflict(why) => Back::Conflict(why),
-        Onto::Same => Back::Nothing,
-        Onto::Merged(both) => {
-            let Both { before, after, content, .. } = *both;
+        MergeResult::Conflict(why) => Back::Conflict(why),
+        MergeResult::Same => Back::Nothing,
+        MergeResult::Merged(both) => {
+            let MergedChange { before, after, content, .. } = *both;
             let change = Change { marks: Marks::default(), ..reversed(change, before) };
             Back::Merged(Piece { change, after: Some(after), content: Bytes::Made(content) })
         }

@@ -3,17 +3,17 @@
 use super::desk::Desk;
 use super::fact::Said;
 use crate::error::Error;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 
 /// Does an act that a signal stops at its next check, and that then undoes what it did. If one comes later, it is told that all is finished.
 ///
 /// # Errors
 /// Those of the act.
 pub fn finished<T>(desk: &Desk, act: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let noting = interrupt::note(Asked::Stops);
+    let noting = interrupt::note(OnSignal::Stops);
     let done = act()?;
     drop(noting);
-    if let Some(signal) = interrupt::came() {
+    if let Some(signal) = interrupt::signal_received() {
         desk.caller.tell(Said::Finished(signal));
     }
     Ok(done)

@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 use crate::session::header::Origin;
 use crate::session::id::Id;
-use crate::session::stage::{Desk as Stage, Write};
+use crate::session::stage::{Staging as Stage, Write};
 
 /// A session that was begun, or has another name. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

@@ -15,11 +15,13 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::prune::{is_awaited, is_needed, used};
-use crate::session::running;
+use crate::session::open_session::Session;
+use crate::session::prune_sessions::bytes_used;
+use crate::session::prune_sessions::is_awaited;
+use crate::session::prune_sessions::is_needed;
+use crate::session::run_in_place;
 use crate::session::store::{Broken, Store};
-use crate::snapshot::prune::used as used_by_snapshots;
+use crate::snapshot::prune_snapshots::bytes_used as used_by_snapshots;
 use crate::snapshot::series::{self as snapshots, Series};
 use crate::snapshot::verify::Fault;
 
@@ -124,8 +126,8 @@ pub struct Prunable {
 pub fn status(known: Known<'_>) -> Result<Overview, Error> {
     let Known { path, store, warn_bytes, journaled, so_far } = known;
     let (headers, damaged) = of(store, Store::headers)?;
-    let interrupted = of(store, |store| Ok([cut_off(store, journaled), running::cut_off(store)?].concat()))?;
-    let sizes = of(store, |store| headers.iter().map(|header| used(store, &header.id)).collect::<Result<Vec<u64>, _>>())?;
+    let interrupted = of(store, |store| Ok([cut_off(store, journaled), run_in_place::cut_off(store)?].concat()))?;
+    let sizes = of(store, |store| headers.iter().map(|header| bytes_used(store, &header.id)).collect::<Result<Vec<u64>, _>>())?;
     let snapshots = of(store, Snapshots::of)?;
     let bytes = snapshots.room.bytes + sizes.iter().sum::<u64>();
     let running = |session: Session| Running { changes: session.header.counts.changes, session: session.header.id };

@@ -14,10 +14,10 @@ use super::resolve::want::Want;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::Sort;
-use crate::session::opened::Session;
-use crate::session::run::{Arg, Ending, Run};
+use crate::session::open_session::Session;
+use crate::session::run_record::{Arg, Ending, Run};
 use crate::session::steps::{Step, StepList};
 use crate::session::store::Store;
 use crate::tree::time;
@@ -66,7 +66,7 @@ struct Row<'a> {
     argv: &'a [Arg],
     cwd: &'a AbsPath,
     uid: u32,
-    by: Option<&'a By>,
+    by: Option<&'a ActingAgent>,
     #[serde(with = "time")]
     started: Time,
     took_ns: Option<u64>,
@@ -120,7 +120,7 @@ struct Running<'a> {
     argv: &'a [Arg],
     cwd: &'a AbsPath,
     uid: u32,
-    by: Option<&'a By>,
+    by: Option<&'a ActingAgent>,
     #[serde(with = "time")]
     started: Time,
 }

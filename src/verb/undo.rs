@@ -16,7 +16,7 @@ use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
 use super::rollback::{Rollback, rollback};
 use crate::engine::job::Verb;
-use crate::engine::ready;
+use crate::engine::recover_and_lock;
 use crate::engine::report::Report;
 use crate::error::Error;
 use crate::session::act::TakesBack;
@@ -24,7 +24,7 @@ use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::Store;
-use crate::session::undo::{Acts, BROUGHT_BACK, Deed, Inverse};
+use crate::session::undo_target::{Acts, BROUGHT_BACK, Inverse, UndoableAct};
 
 /// The options of an undo.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,7 +103,7 @@ pub fn redo_newest(desk: &Desk, how: How) -> Result<Undone, Error> {
 }
 
 /// Carries out the inverse of an act. An undo asks before that.
-fn carry_out(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, how: How) -> Result<Undone, Error> {
+fn carry_out(desk: &Desk, store: &Store, deed: &UndoableAct, takes_back: TakesBack, how: How) -> Result<Undone, Error> {
     let How { dry_run, merge, force } = how;
     let what = deed.acted.purpose.part.clone().map_or(What::All, What::Moved);
     let of = Target { what, dry_run, takes_back: Some(takes_back), ..Target::all(deed.session.as_str()) };
@@ -145,7 +145,13 @@ fn say_unnoted(desk: &Desk, noted: Result<(), Error>) {
 }
 
 /// Notes that an act is taken back whose inverse found all as it is to be: no operation says so, and the next undo would meet it again.
-fn note_done(desk: &Desk, store: &Store, deed: &Deed, verb: Verb, (takes_back, dry_run): (TakesBack, bool)) -> Result<(), Error> {
+fn note_done(
+    desk: &Desk,
+    store: &Store,
+    deed: &UndoableAct,
+    verb: Verb,
+    (takes_back, dry_run): (TakesBack, bool),
+) -> Result<(), Error> {
     let is_it = |entry: &log::Entry| entry.purpose.takes_back == Some(takes_back);
     if dry_run || log::read(store)?.entries.iter().rev().any(is_it) {
         return Ok(());
@@ -176,8 +182,8 @@ fn acts(desk: &Desk, store: &Store) -> Result<Acts, Error> {
 }
 
 /// The error if the log lacks the newest act, which is on this session. `before`: the act before it.
-fn lost(store: &Store, id: &Id, before: Option<&Deed>) -> Error {
-    let newest = store.session(id).ok().and_then(|session| Deed::of_newest(&session.header));
+fn lost(store: &Store, id: &Id, before: Option<&UndoableAct>) -> Error {
+    let newest = store.session(id).ok().and_then(|session| UndoableAct::of_newest(&session.header));
     let remedy = match (newest, before) {
         (Some(newest), _) if newest.inverse != Inverse::None => Some(error::takes_it_back(&newest.session)),
         (_, before) => before.map(|before| error::before_it(&before.session)),
@@ -185,22 +191,22 @@ fn lost(store: &Store, id: &Id, before: Option<&Deed>) -> Error {
     error::not_in_log(id, remedy)
 }
 
-fn is_own(store: &Store, deed: &Deed) -> bool {
+fn is_own(store: &Store, deed: &UndoableAct) -> bool {
     deed.acted.is_own(store.by.as_ref())
 }
 
 /// True for an act on what is held alone.
-fn is_of_held(deed: &Deed) -> bool {
+fn is_of_held(deed: &UndoableAct) -> bool {
     matches!(deed.inverse, Inverse::BringBack | Inverse::Discard | Inverse::None)
 }
 
 /// True for an act that is the caller's to take back: what others did to held sessions is not.
-fn is_ours(store: &Store, deed: &Deed) -> bool {
+fn is_ours(store: &Store, deed: &UndoableAct) -> bool {
     !is_of_held(deed) || is_own(store, deed)
 }
 
 /// The reason why an act cannot be taken back any more.
-fn never(store: &Store, deed: &Deed) -> Option<Never> {
+fn never(store: &Store, deed: &UndoableAct) -> Option<Never> {
     let (is_rollback, is_redo) = (deed.inverse == Inverse::RollBack, deed.inverse == Inverse::Redo);
     match store.session(&deed.session).map(|session| session.header) {
         Err(error) if error.is_unknown() => Some(Never::Pruned),
@@ -214,9 +220,9 @@ fn never(store: &Store, deed: &Deed) -> Option<Never> {
 }
 
 /// The newest act of the project that has an inverse and is not undone. What others did to held sessions is passed over, and said.
-fn newest(desk: &Desk, store: &Store, dry_run: bool) -> Result<Deed, Error> {
+fn newest(desk: &Desk, store: &Store, dry_run: bool) -> Result<UndoableAct, Error> {
     let acts = acts(desk, store)?;
-    let ours: Vec<&Deed> = acts.all.iter().filter(|deed| is_ours(store, deed)).collect();
+    let ours: Vec<&UndoableAct> = acts.all.iter().filter(|deed| is_ours(store, deed)).collect();
     let mut standing = ours.iter().copied().filter(|deed| acts.stands(deed)).peekable();
     let own = standing.next_if(|deed| deed.inverse == Inverse::None && ours.first() == Some(deed));
     let mut inverted = standing.filter(|deed| deed.inverse != Inverse::None);
@@ -232,7 +238,7 @@ fn newest(desk: &Desk, store: &Store, dry_run: bool) -> Result<Deed, Error> {
     if let Some(why) = never(store, deed) {
         return Err(error::never(&deed.session, why, before().map(|before| &before.session)));
     }
-    let others: Vec<&Deed> = acts.all.iter().filter(|other| other.n > deed.n && !is_ours(store, other)).collect();
+    let others: Vec<&UndoableAct> = acts.all.iter().filter(|other| other.n > deed.n && !is_ours(store, other)).collect();
     if let [newest, ..] = &others[..] {
         desk.caller.tell(Said::PassedOver { count: others.len(), newest: &newest.session });
     }
@@ -240,7 +246,7 @@ fn newest(desk: &Desk, store: &Store, dry_run: bool) -> Result<Deed, Error> {
 }
 
 /// Refuses to take back unasked what somebody else did.
-fn refuse_others(desk: &Desk, store: &Store, deed: &Deed) -> Result<(), Error> {
+fn refuse_others(desk: &Desk, store: &Store, deed: &UndoableAct) -> Result<(), Error> {
     if is_own(store, deed) || desk.can_ask && !desk.yes {
         return Ok(());
     }
@@ -248,7 +254,13 @@ fn refuse_others(desk: &Desk, store: &Store, deed: &Deed) -> Result<(), Error> {
 }
 
 /// Names the caller's own newest act, which `undo` does not take back; refuses where nobody can be asked about the one before it.
-fn say_or_refuse(desk: &Desk, store: &Store, own: &Deed, before: Option<&Deed>, dry_run: bool) -> Result<(), Error> {
+fn say_or_refuse(
+    desk: &Desk,
+    store: &Store,
+    own: &UndoableAct,
+    before: Option<&UndoableAct>,
+    dry_run: bool,
+) -> Result<(), Error> {
     let newest = error::newest_is(&own.session, own.verb.as_deref(), step_below(store, &own.session));
     if desk.can_ask && !desk.yes || dry_run {
         desk.caller.tell(Said::Newest(&newest));
@@ -266,23 +278,23 @@ fn step_below(store: &Store, id: &Id) -> Option<u32> {
 }
 
 /// The newest act on the session of a call that has an inverse and is not undone; where the log lacks the newest, that one.
-fn of_session(desk: &Desk, store: &Store, key: &str) -> Result<Deed, Error> {
+fn of_session(desk: &Desk, store: &Store, key: &str) -> Result<UndoableAct, Error> {
     let id = desk.find(store, Some(key), Want::Look)?;
     let header = store.session(&id)?.header;
     let entries = log::read(store)?.entries;
     let of_it = entries.iter().filter(|entry| entry.session == id);
     let acts = Acts::of(of_it, std::slice::from_ref(&header));
-    let is_past = |deed: &Deed| !is_of_held(deed) && header.went_on_since(deed.generation);
-    let may = |deed: &&Deed| acts.stands(deed) && deed.inverse != Inverse::None && !is_past(deed);
+    let is_past = |deed: &UndoableAct| !is_of_held(deed) && header.went_on_since(deed.generation);
+    let may = |deed: &&UndoableAct| acts.stands(deed) && deed.inverse != Inverse::None && !is_past(deed);
     let deed = match acts.lost {
         None => acts.all.iter().find(may).cloned(),
-        Some(_) => Deed::of_newest(&header).filter(|deed| deed.inverse != Inverse::None),
+        Some(_) => UndoableAct::of_newest(&header).filter(|deed| deed.inverse != Inverse::None),
     };
     deed.ok_or_else(|| error::nothing_of(&header))
 }
 
 /// Asks about what an act's inverse would do to the tree.
-fn ask(desk: &Desk, store: &Store, deed: &Deed, would: &Report) -> Result<(), Error> {
+fn ask(desk: &Desk, store: &Store, deed: &UndoableAct, would: &Report) -> Result<(), Error> {
     if would.rows.is_empty() {
         return Ok(());
     }
@@ -290,20 +302,26 @@ fn ask(desk: &Desk, store: &Store, deed: &Deed, would: &Report) -> Result<(), Er
 }
 
 /// An act in words: what it was, on what, when and by whom.
-fn what(store: &Store, deed: &Deed) -> String {
+fn what(store: &Store, deed: &UndoableAct) -> String {
     let command = store.session(&deed.session).ok().and_then(|session| session.header.command);
     error::act_of(deed, is_own(store, deed), command.as_deref())
 }
 
 /// Brings a discarded session back.
-fn bring_back(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, dry_run: bool) -> Result<BroughtBack, Error> {
+fn bring_back(
+    desk: &Desk,
+    store: &Store,
+    deed: &UndoableAct,
+    takes_back: TakesBack,
+    dry_run: bool,
+) -> Result<BroughtBack, Error> {
     let id = &deed.session;
     let changes = store.session(id)?.header.counts.changes;
     if dry_run {
         return Ok(BroughtBack { session: id.clone(), changes, status: None, uncollected: false });
     }
     desk.confirm(Question::BringBack { id, changes })?;
-    let mut session = ready::lock(&desk.fs, store, id, |_| Ok(()), || desk.prepare_to_change(store))?;
+    let mut session = recover_and_lock::lock(&desk.fs, store, id, |_| Ok(()), || desk.prepare_to_change(store))?;
     guard::refuse_a_persons(desk, &session)?;
     session.takes_back(takes_back);
     let taken = session.bring_back(&desk.fs, store)?;
@@ -318,7 +336,7 @@ fn bring_back(desk: &Desk, store: &Store, deed: &Deed, takes_back: TakesBack, dr
 }
 
 /// Names the undo of turns, if this one would take an agent's hooks away.
-fn say_turns(desk: &Desk, store: &Store, deed: &Deed) {
+fn say_turns(desk: &Desk, store: &Store, deed: &UndoableAct) {
     let session = store.session(&deed.session).ok();
     let command = session.and_then(|session| session.header.command);
     if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| are_there(desk)) {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use recant::internals::{
     AbsPath, Command, Confinement, Dir, Ending, Error, Event, Facts, Fs, Ground, Kind, Linger, Net, Network, Numbers, Plan,
-    Request, Route, Sealed, finish, run, run_on, working_directory,
+    Request, Route, Sealed, finish, run_captured, run_command, working_directory,
 };
 
 fn main() -> ExitCode {
@@ -49,7 +49,7 @@ fn attempt() -> Result<Ending, Error> {
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
         let command =
             Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None };
-        return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
+        return Ok(run_command(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
         cwd: working_directory()?,
@@ -74,7 +74,7 @@ fn attempt() -> Result<Ending, Error> {
     }
     let (sealed, net) = (Sealed::default(), Net::empty());
     let laid = plan.lay_out(&fs, &held, &[], (1, &sealed, None))?;
-    let ended = run(
+    let ended = run_captured(
         &laid,
         &Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None },
         &mut |event| match event {

@@ -62,8 +62,8 @@ const CHANGES: &[(&str, &str)] = &[
 const EXCUSED: &[(&str, &str)] = &[
     // Directories, links and mount points in a tmpfs of the run's own, which nobody else sees and which ends with the run: there is
     // nothing that a crash could leave half done.
-    ("src/capture/space/mounting.rs", "makes mount points in the run's own /dev"),
-    ("src/capture/space/cover.rs", "makes the names of a tmpfs over /run"),
+    ("src/capture/space/attach.rs", "makes mount points in the run's own /dev"),
+    ("src/capture/space/mount_covers.rs", "makes the names of a tmpfs over /run"),
     ("src/capture/space/devices.rs", "makes the inside of the run's own /dev"),
 ];
 

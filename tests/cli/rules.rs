@@ -363,23 +363,21 @@ const LOOKS: [&str; 8] =
 const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason", "remark", "note"];
 
 /// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
-const RIGHT_LOOKS: [(&str, &str, &str); 16] = [
+const RIGHT_LOOKS: [(&str, &str, &str); 14] = [
     ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
     ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
-    ("src/snapshot/cover.rs", "gitdir: ", "git's"),
+    ("src/snapshot/agent_cover.rs", "gitdir: ", "git's"),
     ("src/tree/git_head.rs", "ref: ", "git's"),
     ("src/cli/misuse.rs", "error: ", "clap's words"),
     ("src/cli/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
     ("src/error.rs", " (os error", "the words of the standard library"),
-    ("src/remote/install.rs", "recant-install ", "a word of the protocol"),
-    ("src/remote/install.rs", "recant-refused ", "a word of the protocol"),
-    ("src/session/run.rs", "EARLIER", "a mark in a stored note"),
+    ("src/session/run_record.rs", "EARLIER", "a mark in a stored note"),
     ("src/verb/undo.rs", "agent install ", "the words of a command"),
     // Until the screen and differences return values.
     ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
-    ("src/compare/html/file.rs", "mode ", "remarks of a difference"),
+    ("src/compare/html/file_part.rs", "mode ", "remarks of a difference"),
 ];
 
 /// A look: the value that is looked into, and the argument.

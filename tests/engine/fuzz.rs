@@ -267,7 +267,7 @@ pub fn read(target: Target, store: &Store, id: &Id, good: &Session) -> Option<BT
         }
         Target::Journal => {
             let journal = Journal::read(store, id).ok()??;
-            journal.made().iter().for_each(own_spot);
+            journal.prepared_spots().iter().for_each(own_spot);
             for step in journal.steps() {
                 [step.at.to, step.at.out, step.at.home, step.at.spare].iter().flatten().for_each(own_spot);
             }

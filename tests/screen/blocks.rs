@@ -12,7 +12,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use recant::internals::{Block, Blocks, Choice, Merged, Part, Whole, merge, split, words};
+use recant::internals::{Block, Blocks, Choice, Merged, NotByLines, Part, merge, split, words};
 
 /// No comparison here comes near it.
 const LONG: Duration = Duration::from_secs(600);
@@ -202,8 +202,12 @@ fn hardest_files_of(lines: u64) {
         let blocks = Blocks::between(&old, &new, LONG).expect(what);
         let all = Choice::of_blocks(1..=blocks.list().len());
         assert!(blocks.apply(&all) == new && blocks.take_out(&all) == old, "{what}");
-        assert_eq!(Blocks::between(&old, &new, Duration::ZERO).map(|blocks| blocks.list().len()), Err(Whole::TimedOut), "{what}");
-        assert_eq!(merge(&old, &new, &old, Duration::ZERO), Err(Whole::TimedOut), "{what}");
+        assert_eq!(
+            Blocks::between(&old, &new, Duration::ZERO).map(|blocks| blocks.list().len()),
+            Err(NotByLines::TimedOut),
+            "{what}"
+        );
+        assert_eq!(merge(&old, &new, &old, Duration::ZERO), Err(NotByLines::TimedOut), "{what}");
         let roughly = Blocks::roughly(&old, &new, Duration::ZERO);
         assert!(roughly.apply(&Choice::of_blocks(1..=roughly.list().len())) == new, "{what}");
     }

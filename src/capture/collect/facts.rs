@@ -3,16 +3,15 @@
 use std::io;
 use std::rc::Rc;
 
-use super::below::Below;
-use crate::capture::layers::sealed::Sealed;
-use crate::capture::place::layout::Route;
-use crate::capture::place::layout::is_opaque;
+use super::tree_below::TreeBelow;
+use crate::capture::layers::sealed_uppers::Sealed;
+use crate::capture::place::layout::{Route, is_opaque};
 use crate::error::{At, Error, IoError};
 use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::{AbsPath, Shown};
-use crate::session::net::Net;
-use crate::session::run::Place;
+use crate::session::net_changes::Net;
+use crate::session::run_record::Place;
 
 /// The facts of a run: from `run.json`, or from the run that just ended.
 #[derive(Clone, Copy)]
@@ -58,23 +57,23 @@ pub struct Numbers {
 
 impl Facts<'_> {
     /// No directory below an upper.
-    pub fn nowhere(&self) -> Below {
-        Below::new(self.route, Vec::new(), None)
+    pub fn nowhere(&self) -> TreeBelow {
+        TreeBelow::new(self.route, Vec::new(), None)
     }
 
     /// The tops of what lies below the upper of a place.
-    pub fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<Below, Error> {
+    pub fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<TreeBelow, Error> {
         let held = self.sealed.below(self.held, place, self.route)?;
         let hides = match held.last() {
             Some(last) => is_opaque(self.route, &last.xattrs()?),
             None => false,
         };
-        Ok(Below::new(self.route, held.into_iter().map(Rc::new).collect(), real.filter(|_| !hides)))
+        Ok(TreeBelow::new(self.route, held.into_iter().map(Rc::new).collect(), real.filter(|_| !hides)))
     }
 }
 
 /// The upper of a place, and what lies below it, if the upper is there.
-pub fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Below)>, Error> {
+pub fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, TreeBelow)>, Error> {
     let root = Dir::open("/".as_ref())?;
     let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
     let real = match root.open_across(&place.path.as_bytes()[1..]) {

@@ -1,12 +1,12 @@
 //! Mounts in a directory that the command renamed or removed. On the real tree that directory cannot go while something is mounted in it.
 //! So changes in the mount and the directory's own change exclude each other.
 
-use super::found::Found;
-use crate::fs::path::{AbsPath, Shown};
+use super::upper_reader::UpperReader;
+use crate::fs::path::Shown;
 use crate::session::change::fits_under;
-use crate::session::run::Place;
+use crate::session::run_record::Place;
 
-impl Found<'_> {
+impl UpperReader<'_> {
     /// Drops the changes in such mounts, and says where the files written there lie.
     pub fn drop_below_gone(&mut self) {
         let mut above = Vec::new();
@@ -14,7 +14,7 @@ impl Found<'_> {
         let places = self.facts.places;
         self.list.retain(|change| {
             // The names of one place are those of one overlay: they fit.
-            let mount = innermost(places, &change.path).filter(|place| place.path.depth() > 0);
+            let mount = Place::innermost(places, &change.path).filter(|place| place.path.depth() > 0);
             let fits = fits_under(&mut above, change).is_ok();
             let Some(mount) = mount.filter(|_| !fits) else { return true };
             if mounts.last().is_none_or(|last| last.k != mount.k) {
@@ -41,8 +41,4 @@ impl Found<'_> {
             None => "they lay in memory and are lost".into(),
         }
     }
-}
-
-fn innermost<'p>(places: &'p [Place], path: &AbsPath) -> Option<&'p Place> {
-    places.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth())
 }

@@ -5,30 +5,25 @@
 //! directories: a path is limited by its length alone. Comparing decides, never overlayfs' notes: an upper holds files equal to
 //! their originals (opened for writing, chmod and back), and `opaque` means only that a directory was renamed. Its notes are used where
 //! there is no other sign: whiteouts, opaque directories, and `origin`.
-//!
-//! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` compares one name, `file` a mounted file; `lost_mounts`
-//! drops changes in mounts whose directory the command removed; `split_uppers` knows uppers made before the command; `redirect` fills in
-//! renamed directories; `below` is what a run's upper lies
-//! over; `compose` adds the changes to those of earlier steps; `modes` opens up what the command closed; `foreign` finds what others changed
-//! meanwhile; `needless` removes what is no change; `notes` reads overlayfs' notes; `same` compares content;
-//! `originals` keeps what was there before.
 
-pub mod below;
-mod collected;
-pub mod compose;
+mod change_of_name;
+mod collect_run;
+mod copied_file;
+mod covered_directories;
+mod deletions;
 pub mod facts;
-mod file;
-mod foreign;
-mod found;
-mod judge;
+mod foreign_changes;
+pub mod keep_originals;
 mod lost_mounts;
-pub mod modes;
-mod needless;
-mod notes;
-pub mod originals;
-pub mod redirect;
-mod same;
+pub mod net_with_step;
+pub mod open_up;
+mod overlay_notes;
+pub mod renamed_directories;
+mod same_content;
 mod split_uppers;
-mod walk;
+pub mod tree_below;
+mod unchanged_objects;
+mod upper_reader;
+mod walk_upper;
 
-pub use collected::{Collected, clear, clear_work, collect, finish, read_so_far};
+pub use collect_run::{Collected, clear, clear_work, collect, finish, read_so_far};

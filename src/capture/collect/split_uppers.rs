@@ -1,16 +1,14 @@
-//! Uppers that were made before the command started, for the directories of a split one (`place::split`, H7).
+//! Uppers that were made before the command started, for the directories of a split one (`place::lay_pieces`, H7).
 
-use super::found::Found;
-use crate::capture::place::pieces::LAID;
-use crate::capture::place::pieces::laid_time;
-use crate::capture::place::pieces::parted;
+use super::upper_reader::UpperReader;
+use crate::capture::place::pieces::{LAID, laid_time, parted};
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
-impl Found<'_> {
+impl UpperReader<'_> {
     /// The time that the upper was given, if it was made before the command started.
     pub fn laid_time(&self, meta: &Meta) -> Option<Time> {
         meta.xattr(&self.note(LAID)).and_then(laid_time)

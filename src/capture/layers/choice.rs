@@ -8,22 +8,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
-use super::blocks::leave_out;
 use super::choice_terms::Choice;
 use super::choice_upper::Uppers;
-use super::sealed::Sealed;
-use crate::capture::collect::clear;
-use crate::capture::collect::collect;
-use crate::capture::collect::compose::Composed;
+use super::merge_many::leave_out;
+use super::sealed_uppers::Sealed;
 use crate::capture::collect::facts::Facts;
-use crate::capture::collect::modes;
+use crate::capture::collect::net_with_step::Composed;
+use crate::capture::collect::{clear, collect, open_up};
 use crate::capture::place::layout::Route;
-use crate::capture::run::hold::Over;
-use crate::capture::run::hold::facts;
-use crate::capture::run::hold::remove_uppers;
-use crate::capture::run::hold::size_of;
-use crate::capture::run::hold::told;
 use crate::capture::run::ids::Ids;
+use crate::capture::run::keep_changes::{StepsBelow, facts, header_facts, remove_uppers, size_of};
 use crate::error::{Error, Kind, command};
 use crate::fs::dir::{Inode, Time};
 use crate::fs::path::AbsPath;
@@ -31,18 +25,17 @@ use crate::fs::{Fs, resolve};
 use crate::session::change::{Changes, Line};
 use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
-use crate::session::net::Net;
-use crate::session::opened::{Locked, Session, part};
-use crate::session::run::{Arg, Ending, Place, Run};
+use crate::session::net_changes::Net;
+use crate::session::open_session::{Locked, Session, part};
+use crate::session::parts::lines_without;
+use crate::session::run_record::{Arg, Ending, Place, Run};
 use crate::session::sides::Side;
-use crate::session::split::lines_without;
-use crate::session::stage::Desk;
+use crate::session::stage::Staging;
 use crate::session::steps::{Added, Step};
 use crate::session::store::Store;
 
-/// A choice that was made.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct ChoiceMade {
     /// The step that it became; `None` in a session staged by hand, and where it made no difference.
     pub step: Option<u32>,
     /// The number of net changes in the session.
@@ -61,7 +54,7 @@ pub fn choose(
     session: &mut Locked,
     words: Vec<Arg>,
     (choices, left): (Vec<Choice>, Vec<AbsPath>),
-) -> Result<Chosen, Error> {
+) -> Result<ChoiceMade, Error> {
     may_choose(session)?;
     if session.header.origin == Origin::Staged {
         return stage(fs, store, session, (choices, left));
@@ -94,10 +87,15 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
 }
 
 /// Makes the choices in a session staged by hand.
-fn stage(fs: &Fs, store: &Store, session: &mut Locked, (choices, left): (Vec<Choice>, Vec<AbsPath>)) -> Result<Chosen, Error> {
+fn stage(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    (choices, left): (Vec<Choice>, Vec<AbsPath>),
+) -> Result<ChoiceMade, Error> {
     let changes = session.changes()?;
     let left = left.iter().filter_map(|path| changes.at(path));
-    let mut desk = Desk::open(fs, store, session, false)?;
+    let mut desk = Staging::open(fs, store, session, false)?;
     let mut staged = left.map(|change| desk.choose(&change.path, (change.before.clone(), change.before.object.clone()), None));
     let staged = staged.try_for_each(|one| one).and_then(|()| choices.into_iter().try_for_each(|choice| put(&mut desk, choice)));
     if let Err(error) = staged {
@@ -105,10 +103,10 @@ fn stage(fs: &Fs, store: &Store, session: &mut Locked, (choices, left): (Vec<Cho
         return Err(error);
     }
     desk.finish()?;
-    Ok(Chosen { step: None, changes: session.header.counts.changes })
+    Ok(ChoiceMade { step: None, changes: session.header.counts.changes })
 }
 
-fn put(desk: &mut Desk<'_>, choice: Choice) -> Result<(), Error> {
+fn put(desk: &mut Staging<'_>, choice: Choice) -> Result<(), Error> {
     let is_none = choice.is_none();
     let mut content = &*choice.content;
     let content: Option<&mut dyn Read> = if is_none { None } else { Some(&mut content) };
@@ -122,13 +120,13 @@ fn choose_over(
     session: &mut Locked,
     (earlier, words): (Run, Vec<Arg>),
     (mut choices, mut left): (Vec<Choice>, Vec<AbsPath>),
-) -> Result<Chosen, Error> {
+) -> Result<ChoiceMade, Error> {
     choices.sort_by(|a, b| a.path.cmp(&b.path));
     left.sort();
     let held = part(&session.dir, b"held")?;
     let step = session.header.next_step();
     let now = session.changes()?;
-    let then = Then::of(&now, &choices, &left);
+    let then = SessionAfter::of(&now, &choices, &left);
     then.check()?;
     refuse_unfit(session, &earlier, &now, &choices)?;
     let mut record = Run {
@@ -146,10 +144,10 @@ fn choose_over(
     let mut sealed = Sealed::of(&held, session, session.header.chain())?;
     leave_out(fs, &held, (Route::of(earlier.uid), &earlier.places), &mut sealed, session)?;
     let net = Net::open(session)?;
-    let over = Over { net: &net, sealed: &sealed, step, base: None };
+    let over = StepsBelow { net: &net, sealed: &sealed, step, base: None };
     // Left by a choice that was cut off.
     remove_uppers(fs, &held, &record.places, step)?;
-    modes::forget(fs, &held, &record.places.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
+    open_up::forget(fs, &held, &record.places.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
     let mut made = || {
         let times = make_uppers(fs, &facts(&held, &record, store, session, over)?, &choices, &then.times)?;
         for place in &mut record.places {
@@ -172,13 +170,13 @@ fn choose_over(
 }
 
 /// The session once the choices are made.
-struct Then {
+struct SessionAfter {
     changes: Changes,
     /// The directories in which nothing is different any more, with the times that they had before.
     times: HashMap<AbsPath, Time>,
 }
 
-impl Then {
+impl SessionAfter {
     fn of(now: &Changes, choices: &[Choice], left: &[AbsPath]) -> Self {
         let lines = choices.iter().map(|choice| match choice.is_none() {
             true => Line::None { n: 0, path: choice.path.clone() },
@@ -208,7 +206,7 @@ fn refuse_unfit(session: &Session, run: &Run, now: &Changes, choices: &[Choice])
     for choice in choices {
         let path = &choice.path;
         let refuse = |why: String, remedy: &str| Err(Error::at(Kind::Refused, path, why).with_remedy(remedy));
-        match innermost(&run.places, path) {
+        match Place::innermost(&run.places, path) {
             None => return refuse("it lies in no place that the session captures".into(), "choose other paths"),
             Some(place) if place.file.is_some() => {
                 return refuse("it is a mounted file, which is held as a whole".into(), "commit or discard the session whole");
@@ -257,10 +255,6 @@ fn linked_names(session: &Session, now: &Changes, run: &Run) -> Result<HashMap<I
     Ok(names)
 }
 
-fn innermost<'p>(places: &'p [Place], path: &AbsPath) -> Option<&'p Place> {
-    places.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth())
-}
-
 /// Makes the uppers of the places with choices that are to be seen. Returns the time that each was given, by the number of its place.
 fn make_uppers(
     fs: &Fs,
@@ -270,7 +264,7 @@ fn make_uppers(
 ) -> Result<BTreeMap<u32, Time>, Error> {
     let mut by_place: BTreeMap<u32, Vec<&Choice>> = BTreeMap::new();
     for choice in choices {
-        let Some(place) = innermost(facts.places, &choice.path) else { continue };
+        let Some(place) = Place::innermost(facts.places, &choice.path) else { continue };
         by_place.entry(place.k).or_default().push(choice);
     }
     let ids = Ids::own(facts.route);
@@ -331,17 +325,17 @@ fn keep(
     net: &Net,
     (earlier, record, n, added): (Run, &Run, u32, Added),
     now: &Changes,
-) -> Result<Chosen, Error> {
+) -> Result<ChoiceMade, Error> {
     let then = now.clone().with(added.net_lines());
     let changes = then.list.len() as u64;
     if added.own.list.is_empty() && then == *now {
         remove_uppers(fs, &part(&session.dir, b"held")?, &record.places, n)?;
-        return Ok(Chosen { step: None, changes });
+        return Ok(ChoiceMade { step: None, changes });
     }
     let uid = rustix::process::geteuid().as_raw();
     let step = Step { uid, chosen: true, ..Step::of(record, session.header.head(), &added.own, size_of(&added.own)) };
-    let told = told(session, &added.own, changes)?;
+    let facts = header_facts(session, &added.own, changes)?;
     let run = Run { places: record.places.clone(), ..earlier };
-    session.add_step(fs, net, (step, &added), &run, (told, None))?;
-    Ok(Chosen { step: Some(n), changes })
+    session.add_step(fs, net, (step, &added), &run, (facts, None))?;
+    Ok(ChoiceMade { step: Some(n), changes })
 }

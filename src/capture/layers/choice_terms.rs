@@ -7,7 +7,6 @@ use crate::tree::state::{Likeness, State, likeness};
 /// The file that a session holds at a path from now on.
 #[derive(Debug)]
 pub struct Choice {
-    /// The path.
     pub path: AbsPath,
     /// The object that a commit will expect there. It need not be the one of the present change.
     pub before: Before,

@@ -5,17 +5,16 @@
 use std::collections::HashMap;
 
 use super::choice_terms::Choice;
-use super::upper::dress;
-use crate::capture::collect::below::Below;
-use crate::capture::collect::facts::Facts;
-use crate::capture::collect::facts::tops;
+use super::upper_metadata::dress;
+use crate::capture::collect::facts::{Facts, tops};
+use crate::capture::collect::tree_below::TreeBelow;
 use crate::capture::place::layout::is_overlay_xattr;
 use crate::capture::run::ids::Ids;
 use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
-use crate::session::run::Place;
+use crate::session::run_record::Place;
 use crate::tree::state::Meta;
 
 pub struct Uppers<'a> {
@@ -30,7 +29,7 @@ pub struct Uppers<'a> {
 struct Level {
     path: AbsPath,
     dir: Dir,
-    below: Below,
+    below: TreeBelow,
     /// Its look; that of the top is not known before the end.
     meta: Option<Meta>,
 }
@@ -60,7 +59,7 @@ impl<'a> Uppers<'a> {
     }
 
     /// Gives the upper the look of the directory that it covers.
-    fn dress_top(&self, place: &Place, at: Entry<'_>, below: &Below) -> Result<Time, Error> {
+    fn dress_top(&self, place: &Place, at: Entry<'_>, below: &TreeBelow) -> Result<Time, Error> {
         let mut mtime = Time::default();
         if let Some((shown, _)) = below.top() {
             mtime = dress(self.fs, self.facts.route, self.ids, at, (shown, self.facts.sealed))?;
@@ -101,7 +100,7 @@ impl<'a> Uppers<'a> {
     }
 
     /// The look of the directory that shows. Overlayfs' notes go with it, but for those of what lies below it: this one hides nothing.
-    fn shown(&self, below: &Below) -> Result<Option<Meta>, Error> {
+    fn shown(&self, below: &TreeBelow) -> Result<Option<Meta>, Error> {
         let Some((dir, is_held)) = below.top() else { return Ok(None) };
         let stat = dir.stat()?;
         let hiding = |name: &[u8]| is_overlay_xattr(name) && (name.ends_with(b".opaque") || name.ends_with(b".redirect"));

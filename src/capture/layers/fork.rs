@@ -1,16 +1,15 @@
 //! Copies what a session holds at one of its steps, as the only upper of each place of another session.
 
-use super::blocks::leave_out;
-use super::merge::By;
-use super::merge::merge;
+use super::merge_many::leave_out;
+use super::merge_uppers::{LinkOrCopy, merge};
 use super::opened_modes;
-use super::sealed::Sealed;
+use super::sealed_uppers::Sealed;
 use crate::capture::place::layout::Route;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
-use crate::session::opened::{Session, part};
-use crate::session::run::Run;
+use crate::session::open_session::{Session, part};
+use crate::session::run_record::Run;
 
 /// Fills `held`, that of a session that is to come, with what the steps `chain` (the oldest first) of `session` show. Nothing is shared, so that
 /// what one session puts on the tree has no other name in the store. Syncs nothing.
@@ -30,7 +29,7 @@ pub fn fill(fs: &Fs, session: &Session, run: &Run, chain: Vec<u32>, held: &Dir) 
         }
         let name = place.upper_name(1);
         let below = below.into_iter().map(|upper| (0, upper)).collect();
-        let notes = merge(fs, (route, &sealed), (below, None), (uppers.at(&name), &name), By::Copy)?;
+        let notes = merge(fs, (route, &sealed), (below, None), (uppers.at(&name), &name), LinkOrCopy::Copy)?;
         opened_modes::append(fs, &uppers, &notes)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The notes of what was opened up in a session's uppers: `held/upper/modes` (`collect::modes`, H8 to H10).
+//! The notes of what was opened up in a session's uppers: `held/upper/modes` (`collect::open_up`, H8 to H10).
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -130,7 +130,7 @@ fn parsed(line: &[u8]) -> Option<Closed> {
     (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
 }
 
-/// True for the name of an upper, or of a block of them (`capture::sealed`): `K`, `K.STEP`, `K.FROM-TO.BOOT`.
+/// True for the name of an upper, or of a block of them (`layers::sealed_uppers`): `K`, `K.STEP`, `K.FROM-TO.BOOT`.
 fn is_upper_name(name: &[u8]) -> bool {
     let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     match name.split(|b| *b == b'.').collect::<Vec<_>>()[..] {

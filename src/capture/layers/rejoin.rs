@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use super::merge::copy;
+use super::merge_uppers::copy;
 use crate::error::{Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::{Inode, Sort};
@@ -14,11 +14,10 @@ use crate::session::change::{Before, Change, object_name};
 use crate::session::error::not_now;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Opener, Session, opened_up};
+use crate::session::open_session::{Locked, Opener, Session, with_own_rights};
+use crate::session::parts::{Parting, RemainingBlocks, may_part};
 use crate::session::sides::Side;
-use crate::session::split::may_part;
-use crate::session::split::{Parting, Stays};
-use crate::session::stage::Desk;
+use crate::session::stage::Staging;
 use crate::session::store::Store;
 use crate::tree::state::State;
 
@@ -147,7 +146,7 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
         // A directory is there still.
         let Some(stat) = at.stat()?.filter(|stat| stat.sort != Sort::Directory) else { continue };
         let mtime = place.dir.stat()?.mtime;
-        opened_up(fs, place.dir, || {
+        with_own_rights(fs, place.dir, || {
             fs.remove_all(place)?;
             match stat.shared().and_then(|inode| made.get(&inode)) {
                 Some(first) => Ok(fs.link(Opener::new(session).at(first)?, place)?),
@@ -181,7 +180,7 @@ fn rejoin(fs: &Fs, session: &mut Locked, part: &Session) -> Result<bool, Error> 
 fn restage(fs: &Fs, store: &Store, session: &mut Locked, part: &Session) -> Result<bool, Error> {
     let now = session.changes()?;
     session.belongs_to_another_act();
-    let mut desk = Desk::open(fs, store, session, false)?;
+    let mut desk = Staging::open(fs, store, session, false)?;
     let mut is_whole = true;
     for change in part.changes()?.list {
         let before = Before { object: change.before.object.clone(), print: None };
@@ -202,7 +201,7 @@ fn restage(fs: &Fs, store: &Store, session: &mut Locked, part: &Session) -> Resu
     desk.finish().map(|_left_for_the_next_staging| is_whole)
 }
 
-fn stage_again(desk: &mut Desk<'_>, part: &Session, change: &Change) -> Result<(), Error> {
+fn stage_again(desk: &mut Staging<'_>, part: &Session, change: &Change) -> Result<(), Error> {
     let name = object_name(change.n);
     let (objects, name) = part.split(&name)?;
     let at = objects.at(name);
@@ -230,7 +229,7 @@ fn leaving(session: &Session, part: &Session) -> Result<Option<Parting>, Error> 
     for change in part.changes()?.list.into_iter().filter(|change| left.binary_search(&change.path).is_err()) {
         // If it has not been changed since.
         if let Some(known) = now.at(&change.path).filter(|known| then.at(&change.path) == Some(known)) {
-            stays.push(Stays { path: change.path, before: change.after, after: known.after.clone() });
+            stays.push(RemainingBlocks { path: change.path, before: change.after, after: known.after.clone() });
         }
     }
     let words = split.argv.clone();
@@ -244,7 +243,7 @@ fn unstaging(session: &Session, part: &Session) -> Result<Option<Parting>, Error
     for change in part.changes()?.list {
         match now.at(&change.path).filter(|known| known.before.object == change.before.object) {
             Some(known) if known.after == change.after => left.push(change.path),
-            Some(known) => stays.push(Stays { path: change.path, before: change.after, after: known.after.clone() }),
+            Some(known) => stays.push(RemainingBlocks { path: change.path, before: change.after, after: known.after.clone() }),
             None => {}
         }
     }

@@ -1,5 +1,5 @@
-//! The covers over directories in which others have sockets and FIFOs, in an ordinary user's run, as data: `places::sockets` chooses,
-//! `space::cover` mounts.
+//! The covers over directories in which others have sockets and FIFOs, in an ordinary user's run, as data: `place::sockets` chooses,
+//! `space::mount_covers` mounts.
 //!
 //! A read-only mount stops neither connect(2) nor a FIFO's open(2). An overlay's inode differs from the one that a server is bound to,
 //! under any name and whenever it appeared. So a read-only overlay of the directory makes all of them dead. The kernel refuses a user the

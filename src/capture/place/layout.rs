@@ -1,4 +1,4 @@
-//! The request for a run and its layout, as data: `plan` decides, `places` chooses, `space` mounts.
+//! The request for a run and its layout, as data: `mount_plan` decides, `choose_places` chooses, `space` mounts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::fs::Fs;
 use crate::fs::device_number::Dev;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
-use crate::session::run::Place;
+use crate::session::run_record::Place;
 
 /// The request for a run.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The working directory, as [`working_directory`](super::plan::working_directory) returns it.
+    /// The working directory, as [`working_directory`](super::mount_plan::working_directory) returns it.
     pub cwd: AbsPath,
     /// recant's store: hidden in the run.
     pub store: AbsPath,

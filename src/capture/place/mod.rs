@@ -1,16 +1,17 @@
 //! Decides, place by place, what is captured, and how: from mountinfo, the bound sockets and the directories as they are. Reads only.
 //!
-//! In: a [`Request`](layout::Request). Out: the checked list of mounts, a [`Plan`](plan::Plan), and its coverage.
+//! In: a [`Request`](layout::Request). Out: the checked list of mounts, a [`Plan`](mount_plan::Plan), and its coverage.
 
-pub mod choose;
+pub mod choose_files;
+pub mod choose_pieces;
+pub mod choose_places;
+pub mod choosing;
+pub mod copy_mounted_file;
 pub mod covers;
-pub mod files;
-pub mod known;
+pub mod lay_pieces;
+mod lay_uppers;
 pub mod layout;
-pub mod mounted_file;
+pub mod mount_plan;
 pub mod pieces;
-pub mod pieces_of;
-pub mod plan;
 pub mod scratch;
 pub mod sockets;
-pub mod split;

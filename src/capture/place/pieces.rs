@@ -1,4 +1,4 @@
-//! The pieces of a directory that can't be a lower, as data: `places::split` chooses them, `split` lays them out, `space::split` mounts
+//! The pieces of a directory that can't be a lower, as data: `choose_pieces` chooses them, `lay_pieces` lays them out, `space::mount_pieces` mounts
 //! them.
 
 use std::rc::Rc;
@@ -14,12 +14,12 @@ pub struct Split(pub Vec<Piece>);
 #[derive(Debug, Clone)]
 pub struct Piece {
     pub below: Vec<u8>,
-    pub as_what: As,
+    pub as_what: PieceKind,
 }
 
 /// The ways to show a name in a split directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum As {
+pub enum PieceKind {
     /// A directory with an overlay of its own.
     Overlay,
     /// A directory that has a mount below it.

@@ -8,7 +8,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
-use crate::session::run::Place;
+use crate::session::run_record::Place;
 use crate::tree::state::State;
 
 /// The changes of a run that were dropped.
@@ -46,7 +46,7 @@ pub fn take_out(changes: &mut Changes, needless: &mut Vec<AbsPath>, scratch: &[A
 
 /// A directory above `place` that the run removed or replaced by something else.
 fn gone_above(changes: &Changes, place: &AbsPath) -> Option<AbsPath> {
-    let above = std::iter::successors(place.parent(), AbsPath::parent);
+    let above = place.ancestors();
     let is_gone = |change: &&Change| change.before.object.is_some() && !change.after.as_ref().is_some_and(State::is_dir);
     above.filter_map(|path| changes.at(&path)).find(is_gone).map(|change| change.path.clone())
 }
@@ -57,7 +57,7 @@ pub fn clear(fs: &Fs, held: &Dir, (places, step): (&[Place], u32), scratch: &[Ab
     let mut cleared = HashSet::new();
     for place in scratch {
         // It belongs to the innermost place that it lies in; others may lie in it.
-        let holds = places.iter().filter(|captured| place.is_under(&captured.path)).max_by_key(|captured| captured.path.depth());
+        let holds = Place::innermost(places, place);
         let within = places.iter().filter(|captured| captured.path != *place && captured.path.is_under(place));
         for captured in holds.into_iter().chain(within) {
             let below = place.below(&captured.path).unwrap_or_default().to_vec();

@@ -6,17 +6,14 @@ use std::path::Path;
 
 use rustix::fs::Access;
 
+use super::choosing::{Choosing, Notice, PSEUDO, is_own, real, stat_at};
 use super::covers::{Cover, Lid, Part};
-use super::known::is_own;
-use super::known::real;
-use super::known::stat_at;
-use super::known::{Making, Notice, PSEUDO};
 use super::layout::Route;
 use crate::error::{At, Error, IoError, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
-use crate::session::run::How;
+use crate::session::run_record::How;
 
 /// The directory where programs keep their sockets (hier(7)), covered whatever else is there.
 const RUN: &str = "/run";
@@ -24,7 +21,7 @@ const RUN: &str = "/run";
 /// The most directories and names that are covered, at about 35 µs each.
 const COVERED: usize = 300;
 
-impl Making<'_> {
+impl Choosing<'_> {
     /// Finds the sockets to mask. A process that listens at a socket with a path could be asked to do what the command may not, and a
     /// read-only mount does not stop connect(2).
     pub fn sockets(&mut self) -> Result<(), Error> {

@@ -15,15 +15,12 @@ use landlock::{
 use super::capabilities::drop_lead_out;
 use super::command::Network;
 use super::ids::Ids;
-use super::scope::SCOPES;
-use super::{filter, sys};
-use crate::capture::error::not_started;
-use crate::capture::error::nul;
-use crate::capture::error::set_up;
+use super::landlock_scope::SCOPES;
+use super::{raw_calls, seccomp_filter};
+use crate::capture::error::{not_started, nul, set_up};
 use crate::capture::place::layout::Route;
-use crate::capture::space::build::part_shm;
-use crate::capture::space::cause::Cause;
-use crate::capture::space::cause::acts;
+use crate::capture::space::build_mounts::part_shm;
+use crate::capture::space::refusals::{Cause, acts};
 use crate::error::{At, Error, IoError};
 use crate::fs::path::AbsPath;
 
@@ -42,7 +39,6 @@ const KNOWN: ABI = ABI::V5;
 /// The places where a command may write.
 #[derive(Debug)]
 pub struct Confinement {
-    /// The paths that have to be there.
     asked: Vec<AbsPath>,
     /// All paths that may be written to.
     writable: Vec<AbsPath>,
@@ -70,7 +66,7 @@ impl Confinement {
     /// its command, and removes it at the end if it is empty. Errors: a path of `asked` is not there; a kernel without Landlock, or with one
     /// that can't deny what is asked for.
     pub fn make(asked: &[PathBuf], usual: &[PathBuf], network: Network) -> Result<Self, Error> {
-        let version = sys::landlock_version().map_err(|source| {
+        let version = raw_calls::landlock_version().map_err(|source| {
             let cause = Cause::of_landlock(source.raw_os_error());
             set_up("Landlock", "ask for its version", source, cause)
         })?;
@@ -139,8 +135,8 @@ impl Confinement {
         if self.network != Reach::Loopback {
             return Ok(());
         }
-        sys::unshare_network().at(acts::NETWORK_NAMESPACE, "unshare")?;
-        sys::loopback_up().at("switch the loopback on", "lo")
+        raw_calls::unshare_network().at(acts::NETWORK_NAMESPACE, "unshare")?;
+        raw_calls::loopback_up().at("switch the loopback on", "lo")
     }
 
     /// The ids to map, if it is to have a /dev/shm of its own.
@@ -190,7 +186,8 @@ impl Confinement {
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
         }
-        filter::deny_ioctls(&[&filter::TYPING[..], &filter::SUBVOLUMES].concat()).at("deny ioctls", "seccomp")?;
+        seccomp_filter::deny_ioctls(&[&seccomp_filter::TYPING[..], &seccomp_filter::SUBVOLUMES].concat())
+            .at("deny ioctls", "seccomp")?;
         if root { drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
     }
 }

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 
 use rustix::fs::{IFlags, Mode, OFlags};
 
-use super::sys;
+use super::raw_calls;
 use crate::capture::error::directory_as_descriptor;
 use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
 
-/// The treatment of the inherited descriptors.
 #[derive(Debug, Default)]
 pub struct Inherited {
     /// The files that a caller's redirection has opened for reading on 0, 1 or 2.
@@ -24,7 +23,7 @@ pub struct Inherited {
     /// Files open for reading: /proc/self/fd/N would open the real one again, for writing, through the mount that it was opened by. They
     /// are opened anew inside, so that such a write is held. So are devices other than terminals: inside, they take writes, and all else
     /// about them is read-only.
-    pub again: Vec<Again>,
+    pub again: Vec<Reopening>,
 }
 
 /// A descriptor 0, 1 or 2 that reads a file or a block device.
@@ -32,7 +31,7 @@ pub struct Inherited {
 pub struct Stream {
     pub fd: i32,
     /// `None` for a device: its content is not held.
-    again: Option<Again>,
+    again: Option<Reopening>,
 }
 
 /// A descriptor 0, 1 or 2 that leads to the real object, and the object's metadata at the start.
@@ -55,7 +54,7 @@ struct Meta {
 
 /// A file that is open for reading, or a device.
 #[derive(Debug)]
-pub struct Again {
+pub struct Reopening {
     fd: i32,
     access: OFlags,
     path: PathBuf,
@@ -78,11 +77,11 @@ pub fn inherited() -> Result<Inherited, Error> {
             _ if own => {}
             0..=2 if stat.sort == Sort::Directory => return Err(directory_as_descriptor(fd)),
             0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
-            0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::with(fd, stat, access)?) }),
+            0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Reopening::with(fd, stat, access)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
             0..=2 if is_named => found.outputs.push(Output { fd, before: meta(fd)? }),
             0..=2 if matches!(stat.sort, Sort::Char | Sort::Fifo) && !is_terminal(fd)? => {
-                let again = Again::with(fd, stat, access)?;
+                let again = Reopening::with(fd, stat, access)?;
                 // A pipe has no name.
                 if again.path.is_absolute() {
                     found.outputs.push(Output { fd, before: meta(fd)? });
@@ -91,8 +90,8 @@ pub fn inherited() -> Result<Inherited, Error> {
             }
             0..=2 => {}
             fd if leads_out => found.close.push(fd),
-            fd if is_named => found.again.push(Again::with(fd, stat, access)?),
-            fd if stat.sort == Sort::Char && !is_terminal(fd)? => found.again.push(Again::with(fd, stat, access)?),
+            fd if is_named => found.again.push(Reopening::with(fd, stat, access)?),
+            fd if stat.sort == Sort::Char && !is_terminal(fd)? => found.again.push(Reopening::with(fd, stat, access)?),
             _ => {}
         }
         Ok(())
@@ -109,20 +108,20 @@ pub fn close_directories() -> Result<(), IoError> {
         }
         Ok(())
     })?;
-    directories.into_iter().for_each(sys::close);
+    directories.into_iter().for_each(raw_calls::close);
     Ok(())
 }
 
 impl Inherited {
     /// Closes descriptors that lead out, and opens files anew where possible; to be called in the command's process.
     pub fn settle(&self) {
-        self.close.iter().for_each(|fd| sys::close(*fd));
+        self.close.iter().for_each(|fd| raw_calls::close(*fd));
         for again in &self.again {
             match again.open() {
-                Ok(file) => sys::replace(file.as_fd(), again.fd, again.offset),
+                Ok(file) => raw_calls::replace(file.as_fd(), again.fd, again.offset),
                 // Another file is there in the run, or none. Changes of a device's metadata are reported later.
                 Err(_) if again.fd <= 2 => {}
-                Err(_) => sys::close(again.fd),
+                Err(_) => raw_calls::close(again.fd),
             }
         }
     }
@@ -130,7 +129,7 @@ impl Inherited {
 
 impl Output {
     /// Reports, for a person, the metadata that the command really set on it.
-    pub fn told(&self) -> Result<Option<String>, Error> {
+    pub fn what_was_set(&self) -> Result<Option<String>, Error> {
         let link = format!("/proc/self/fd/{}", self.fd);
         let path = std::fs::read_link(&link).at("read the link", &link)?;
         let (before, now) = (&self.before, meta(self.fd)?);
@@ -160,12 +159,12 @@ impl Output {
 }
 
 fn is_terminal(fd: i32) -> Result<bool, Error> {
-    Ok(sys::duplicate(fd).at("look at", format!("/proc/self/fd/{fd}"))?.is_terminal())
+    Ok(raw_calls::duplicate(fd).at("look at", format!("/proc/self/fd/{fd}"))?.is_terminal())
 }
 
 fn meta(fd: i32) -> Result<Meta, Error> {
     let link = format!("/proc/self/fd/{fd}");
-    let file = sys::duplicate(fd).at("look at", &link)?;
+    let file = raw_calls::duplicate(fd).at("look at", &link)?;
     let stat = stat_of(&file).at("look at", &link)?;
     let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
     // Only flags that have a name: others are set by the file system itself. A device may take the call for another one.
@@ -182,16 +181,16 @@ impl Stream {
         let Some(file) = self.again.as_ref().and_then(|again| again.open().ok().map(|file| (file, again.offset))) else {
             return false;
         };
-        sys::replace(file.0.as_fd(), self.fd, file.1);
+        raw_calls::replace(file.0.as_fd(), self.fd, file.1);
         true
     }
 }
 
-impl Again {
+impl Reopening {
     fn with(fd: i32, stat: &Stat, access: OFlags) -> Result<Self, Error> {
         let link = format!("/proc/self/fd/{fd}");
         let path = std::fs::read_link(&link).at("read the link", &link)?;
-        Ok(Self { fd, access, path, offset: sys::offset(fd), ino: stat.ino })
+        Ok(Self { fd, access, path, offset: raw_calls::offset(fd), ino: stat.ino })
     }
 
     fn open(&self) -> io::Result<File> {
@@ -221,7 +220,7 @@ fn each<E: From<IoError>>(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<
         numbers.map(|entry| Ok(entry.at("list", directory)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok())));
     let numbers: Vec<Option<i32>> = numbers.collect::<Result<_, IoError>>()?;
     for fd in numbers.into_iter().flatten() {
-        if let (Some((flags, own)), Some(Ok(stat))) = (sys::descriptor_flags(fd), sys::inherited(fd)) {
+        if let (Some((flags, own)), Some(Ok(stat))) = (raw_calls::descriptor_flags(fd), raw_calls::inherited(fd)) {
             look(fd, flags, own, &stat)?;
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::capture::place::plan::Laid;
+use crate::capture::place::mount_plan::Laid;
 use crate::fs;
 use crate::fs::dir::Dir;
 
@@ -47,28 +47,28 @@ impl Used {
 /// Others' writes to the file system are not the run's: writing them out would cost time for nothing. But the file system's own count shows
 /// for one call that nothing was written at all; the uppers are looked through only if it has grown.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct EarlySync {
     /// Opened for this alone: an error reported here is reported again to the final sync, which has its own descriptor.
     dir: Option<Dir>,
     uppers: Vec<PathBuf>,
     /// The space in use on the file system when the last thread began.
     before: Used,
-    writing: Option<JoinHandle<Looked>>,
-    looked: Looked,
+    writing: Option<JoinHandle<LookResult>>,
+    looked: LookResult,
     /// Tells the thread to write out once more before it ends.
     again: Arc<AtomicBool>,
 }
 
 /// The result of a look through the uppers.
 #[derive(Debug, Clone, Copy, Default)]
-struct Looked {
+struct LookResult {
     /// The space that they took when they were last written out.
     written: Used,
     /// The earliest time for the next look.
     next: Option<Instant>,
 }
 
-impl Ahead {
+impl EarlySync {
     /// Prepares for a run that is about to begin. Uppers in memory are never written out.
     pub fn of(laid: &Laid) -> Self {
         let upper = laid.layers.first().filter(|_| laid.memory.is_none()).map(|layer| &layer.upper);
@@ -78,7 +78,7 @@ impl Ahead {
         // The copies of mounted files are small, and made before the command starts.
         let uppers =
             laid.layers.iter().filter(|layer| layer.place.file.is_none()).map(|layer| layer.upper.path().to_owned()).collect();
-        Self { dir, uppers, before, writing: None, looked: Looked::default(), again: Arc::default() }
+        Self { dir, uppers, before, writing: None, looked: LookResult::default(), again: Arc::default() }
     }
 
     /// Begins to write out if enough was written since the last time, and that has ended.
@@ -129,7 +129,7 @@ impl Ahead {
     }
 }
 
-impl Looked {
+impl LookResult {
     /// Writes out if the uppers hold so much more than the last time.
     fn write_out(&mut self, uppers: &[PathBuf], step: Used, dir: &Dir) {
         let begun = Instant::now();
@@ -147,7 +147,7 @@ impl Looked {
 }
 
 /// Ends the thread: a run forks while there is one thread, so none may be left to the next run.
-impl Drop for Ahead {
+impl Drop for EarlySync {
     fn drop(&mut self) {
         self.end();
     }

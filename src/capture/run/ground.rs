@@ -3,7 +3,7 @@
 use super::confine::Confinement;
 use super::ids::Ids;
 use crate::capture::place::layout::Route;
-use crate::capture::place::plan::Laid;
+use crate::capture::place::mount_plan::Laid;
 
 /// The ground that a command runs on.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ impl<'a> Ground<'a> {
     /// The ids that are mapped into its namespaces, if it may have some that map.
     pub fn ids(self) -> Option<&'a Ids> {
         match self {
-            Ground::Captured(laid) => Some(laid.ids()),
+            Ground::Captured(laid) => Some(&laid.plan.ids),
             Ground::Confined(confinement) => confinement.ids(),
         }
     }

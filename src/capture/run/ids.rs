@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::messages::Word;
-use super::messages::say;
-use super::sys;
+use super::messages::{Word, say};
+use super::raw_calls;
 use crate::capture::place::layout::Route;
-use crate::capture::space::cause::acts;
+use crate::capture::space::refusals::acts;
 use crate::error::{At, IoError, command, reason};
 use crate::remedy::{Remedy, shell};
 
@@ -72,7 +71,7 @@ impl Ids {
     /// Enters the inner user namespace of a run, with a copy of the mounts; there the ids are as outside. `mapped` are the further groups
     /// of the outer one.
     pub fn enter_inner(&self, mapped: &[u32]) -> Result<(), IoError> {
-        let enter = || sys::unshare_user_and_mounts().at(acts::INNER_NAMESPACE, "unshare");
+        let enter = || raw_calls::unshare_user_and_mounts().at(acts::INNER_NAMESPACE, "unshare");
         if mapped.is_empty() {
             enter()?;
             return map_own((self.uid, 0), (self.gid, 0));
@@ -84,7 +83,7 @@ impl Ids {
         };
         let what = "the groups of the inner user namespace";
         let (mut ours, theirs) = UnixStream::pair().at("make a socket for", what)?;
-        let Some(writer) = sys::fork().at("fork a process that maps", what)? else {
+        let Some(writer) = raw_calls::fork().at("fork a process that maps", what)? else {
             drop(ours);
             maps.write_for(own, theirs)
         };
@@ -92,7 +91,7 @@ impl Ids {
         let entered = enter();
         let mut answer = [0; 4];
         let answered = ours.write_all(&[0]).and_then(|()| ours.read_exact(&mut answer));
-        sys::wait_for(writer).at("wait for the process that maps", what)?;
+        raw_calls::wait_for(writer).at("wait for the process that maps", what)?;
         entered?;
         answered.at("map", what)?;
         match i32::from_ne_bytes(answer) {
@@ -119,7 +118,7 @@ impl Maps {
             let errno = told.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
             let _gone = asker.write_all(&errno.to_ne_bytes());
         }
-        sys::exit_now(0)
+        raw_calls::exit_now(0)
     }
 }
 

@@ -10,16 +10,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::command::Network;
 use super::descriptors;
 use super::descriptors::Inherited;
-use super::feed::{Pipes, Reopened};
 use super::ground::Ground;
-use super::messages::say;
-use super::messages::{Failed, Word};
+use super::messages::{Failed, Word, say};
 use super::orphans;
 use super::orphans::TakingIn;
-use super::sys;
-use super::sys::{Signals, Waited};
+use super::raw_calls;
+use super::raw_calls::{Signals, Waited};
+use super::reopened_streams::{Pipes, Reopened};
 use super::terminal;
-use crate::capture::space::build;
+use crate::capture::space::build_mounts;
 use crate::error::{At, IoError};
 use crate::fs;
 use crate::fs::dir::Time;
@@ -50,15 +49,15 @@ pub struct Orders<'a> {
 pub const FORWARDED: &[i32] = &[libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// Lives as the init and never returns: after a panic, recant's code must not run on in this copy either.
-pub fn live(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! {
-    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, pipes, recant)));
+pub fn run_as_init(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! {
+    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| build_and_run(orders, pipes, recant)));
     if let Ok(Err(word)) = lived {
         say(recant, &word);
     }
-    sys::exit_now(0)
+    raw_calls::exit_now(0)
 }
 
-fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), Word> {
+fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), Word> {
     // Nothing may stop or end this process except SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
@@ -70,14 +69,14 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
             confinement.part_shm(recant).map_err(|error| Word::NoShm(error.into()))?;
         }
     } else if orders.network == Network::None {
-        sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
+        raw_calls::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
     }
     if let Ground::Captured(laid) = orders.ground {
-        for (path, why) in build::build(laid, orders.own_pids, recant)? {
+        for (path, why) in build_mounts::build(laid, orders.own_pids, recant)? {
             say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
         }
     }
-    sys::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
+    raw_calls::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
@@ -89,7 +88,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
     let streams = pipes.settle(orders.inherited, recant);
     let mut tended = Tended { recant, streams, command: Some(start(orders, recant)?), stops: 0, stopped: false };
     // The command also missed what a terminal sent in the moment before it existed.
-    let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
+    let late = std::iter::from_fn(|| raw_calls::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
     }
@@ -103,7 +102,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
             }
             return Ok(());
         }
-        while let Some(signal) = sys::next_signal(signals.as_fd()) {
+        while let Some(signal) = raw_calls::next_signal(signals.as_fd()) {
             if let Some(number) = signal.forwarded {
                 tended.pass_on(signal.number, number);
             }
@@ -115,8 +114,8 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
 
 /// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
 /// they are pending they can't be told from recant's (signal(7): one of a kind).
-fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
-    let early: Vec<_> = std::iter::from_fn(|| sys::next_signal(signals)).collect();
+fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<raw_calls::Signal>, Word> {
+    let early: Vec<_> = std::iter::from_fn(|| raw_calls::next_signal(signals)).collect();
     let Some(asked) = early.iter().find_map(|signal| ends(signal.number)) else { return Ok(early) };
     let (path, act, text) = ("the command".into(), "start".into(), format!("stopped by {asked}"));
     Err(Word::Failed(Failed { path, act, errno: 0, text }))
@@ -155,7 +154,7 @@ impl Tended<'_> {
     /// Records what became of the children. Returns false if there are none.
     fn reap(&mut self) -> bool {
         loop {
-            match sys::wait_any() {
+            match raw_calls::wait_any() {
                 Waited::Exited(pid, status) if Some(pid) == self.command => self.over(&Word::Exited(status)),
                 Waited::Killed(pid, signal) if Some(pid) == self.command => self.over(&Word::Killed(signal)),
                 Waited::Stopped(pid, _) if Some(pid) == self.command => {
@@ -187,7 +186,7 @@ impl Tended<'_> {
             }
         }
         if let Some(command) = self.command {
-            sys::kill(command, signal);
+            raw_calls::kill(command, signal);
         }
     }
 }
@@ -214,7 +213,7 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
     let mut ready = [PollFd::new(recant, PollFlags::IN)];
     let _none = poll(&mut ready, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }));
     if !ready[0].revents().is_empty() {
-        sys::exit_now(0);
+        raw_calls::exit_now(0);
     }
     Ok(())
 }
@@ -234,11 +233,11 @@ fn wait_for_tick(past: Time) {
 /// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
 fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<i32, Word> {
     say(recant, &Word::Ready);
-    if let Some(command) = sys::fork().at("fork", "the command").map_err(failed)? {
+    if let Some(command) = raw_calls::fork().at("fork", "the command").map_err(failed)? {
         return Ok(command);
     }
     become_command(orders, recant);
-    sys::exit_now(127)
+    raw_calls::exit_now(127)
 }
 
 fn failed(error: IoError) -> Word {
@@ -249,9 +248,9 @@ fn failed(error: IoError) -> Word {
 fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.inherited.settle();
     // The signals that recant ignores are not ignored in the command; those that its caller ignores are.
-    let [pipe, size] = sys::ignored_by_us();
+    let [pipe, size] = raw_calls::ignored_by_us();
     for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {
-        if ignored { sys::ignore(signal) } else { _ = sys::default_action(signal) }
+        if ignored { raw_calls::ignore(signal) } else { _ = raw_calls::default_action(signal) }
     }
     crate::fs::interrupt::give_back();
     if orders.own_pids && orders.in_front && terminal::needs_a_group(orders.argv) {
@@ -260,6 +259,6 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     }
     orders.mask.set();
     crate::fs::umask::put_back();
-    let error = sys::exec(orders.argv, orders.env);
+    let error = raw_calls::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
 }

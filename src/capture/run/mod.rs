@@ -1,25 +1,27 @@
 //! Runs a command: forks the init into its namespaces, passes signals on, waits, and records the run in its session.
 //!
-//! In: a plan as laid out, and a [`Command`](command::Command). Out: how it ended, with only the run's init left (H3). `sys` has the
+//! In: a plan as laid out, and a [`Command`](command::Command). Out: how it ended, with only the run's init left (H3). `raw_calls` has the
 //! unsafe calls.
 
 pub mod capabilities;
+pub mod collect_killed;
 pub mod command;
 pub mod confine;
 pub mod descriptors;
 pub mod early_sync;
-pub mod feed;
-pub mod filter;
 pub mod ground;
-pub mod hold;
+pub mod held_run;
 pub mod ids;
 pub mod init;
-pub mod inside;
-pub mod limit;
+pub mod is_inside;
+pub mod keep_changes;
+pub mod landlock_scope;
 pub mod messages;
 pub mod orphans;
-pub mod phase;
-pub mod scope;
-pub mod start;
-pub mod sys;
+pub mod raw_calls;
+pub mod reopened_streams;
+pub mod seccomp_filter;
+pub mod signal_phase;
+pub mod size_limit;
+pub mod supervise;
 pub mod terminal;

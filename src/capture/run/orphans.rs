@@ -4,7 +4,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
-use super::sys;
+use super::raw_calls;
 
 /// Makes this process take in its descendants' orphans, until dropped: PR_SET_CHILD_SUBREAPER(2const).
 pub struct TakingIn {
@@ -44,7 +44,7 @@ pub fn end_all(mut others: Vec<i32>) {
                 // A run gains no rights: a process that may not be killed is not the run's.
                 Some(Err(Errno::PERM)) => others.push(child),
                 // If it is gone, it is no child any more.
-                _ => drop(sys::wait_for(child)),
+                _ => drop(raw_calls::wait_for(child)),
             }
         }
     }

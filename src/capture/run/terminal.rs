@@ -10,8 +10,8 @@ use rustix::process::{Pid, getpid, setpgid};
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
-use super::sys;
-use super::sys::Signals;
+use super::raw_calls;
+use super::raw_calls::Signals;
 
 /// A terminal that had this process's group in the foreground when the command began.
 ///
@@ -27,7 +27,7 @@ impl Terminal {
     /// The controlling terminal; `None` if there is none, or another group has it.
     pub fn ours() -> Option<Self> {
         let held = File::open("/dev/tty").ok()?;
-        let group = sys::own_group()?;
+        let group = raw_calls::own_group()?;
         (tcgetpgrp(&held).ok()? == group).then_some(Self { held, group })
     }
 

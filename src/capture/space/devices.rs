@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::mount::MountFlags;
 
-use super::mounting::{attach_to, clone_at, make_file, make_in_dev, mount_tmpfs};
+use super::attach::{attach_to, clone_at, make_file, make_in_dev, mount_tmpfs};
 use super::shm::mount_shm;
 use super::terminals::Terminals;
 use crate::capture::place::layout::Route;
-use crate::capture::run::sys;
+use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
@@ -43,7 +43,7 @@ impl Devices {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 clone => {
                     let clone = clone.at("clone the device node", &path)?;
-                    sys::set_read_only_held(clone.as_fd()).at("make it read-only", &path)?;
+                    raw_calls::set_read_only_held(clone.as_fd()).at("make it read-only", &path)?;
                     nodes.push((name, clone));
                 }
             }
@@ -74,7 +74,7 @@ impl Devices {
             let sort = stat_of(clone).at("look at", path)?.sort;
             make_in_dev(path, sort).at("make the mount point", path)?;
         }
-        sys::set_read_only(c"/dev", true).at("make it read-only", "/dev")
+        raw_calls::set_read_only(c"/dev", true).at("make it read-only", "/dev")
     }
 }
 

@@ -2,16 +2,16 @@
 //!
 //! In: a plan as laid out. Out: the namespace as planned, read back from mountinfo, or an error before the command starts (H1).
 
-pub mod build;
-pub mod cause;
-mod check;
-mod cover;
+mod attach;
+pub mod build_mounts;
+mod check_mounts;
 mod devices;
-pub mod memory;
-mod mounting;
+mod mount_covers;
+mod mount_pieces;
 mod overlay;
 pub mod probe;
+pub mod refusals;
 mod shm;
-mod split;
 pub mod switches;
 mod terminals;
+pub mod uppers_in_memory;

@@ -7,11 +7,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags};
 
-use super::cause::acts;
-use super::mounting::{attach, directory_at};
+use super::attach::{attach, directory_at};
+use super::refusals::acts;
 use crate::capture::place::layout::{Route, Target};
-use crate::capture::place::plan::Plan;
-use crate::capture::run::inside::MARK;
+use crate::capture::place::mount_plan::Plan;
+use crate::capture::run::is_inside::MARK;
 use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, stat_of};
 use crate::fs::path::AbsPath;

@@ -2,11 +2,8 @@
 
 use serde::Serialize;
 
-use super::cause::Cause;
-use super::switches::kernel;
-use super::switches::number;
-use super::switches::outside;
-use super::switches::{Engine, Namespace, OLDEST};
+use super::refusals::Cause;
+use super::switches::{Engine, Namespace, OLDEST, kernel, number, outside};
 use crate::capture::place::layout::Route;
 use crate::capture::run::ids;
 use crate::remedy::{Remedy, shell, words};

@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::CapabilitySet;
 
-use super::cause::acts;
-use super::mounting::{attach, clone_of, make_in_dev, mount_tmpfs};
+use super::attach::{attach, clone_of, make_in_dev, mount_tmpfs};
+use super::refusals::acts;
 use crate::capture::run::capabilities::drop_rights;
 use crate::capture::run::ids::Ids;
-use crate::capture::run::sys;
+use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
@@ -23,12 +23,12 @@ const SHM: &str = "/dev/shm";
 /// made outside are seen inside, but not the other way round.
 pub fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
     let act = acts::MOUNT_NAMESPACE;
-    let in_user_namespace = match sys::unshare_mounts_and_ipc(false) {
+    let in_user_namespace = match raw_calls::unshare_mounts_and_ipc(false) {
         Ok(()) => false,
         // A root that may make no mount namespace would lose all other users in one that maps itself alone.
         Err(error) if ids.uid == 0 => return Err(error).at(act, SHM),
         Err(_) => {
-            sys::unshare_mounts_and_ipc(true).at(act, SHM)?;
+            raw_calls::unshare_mounts_and_ipc(true).at(act, SHM)?;
             ids.map_same(recant)?;
             true
         }

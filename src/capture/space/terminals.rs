@@ -8,9 +8,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
-use super::mounting::{attach_to, clone_at};
+use super::attach::{attach_to, clone_at};
 use crate::capture::place::layout::Route;
-use crate::capture::run::sys;
+use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
 use crate::fs::dir::stat_of;
 use crate::fs::mounts;
@@ -39,7 +39,7 @@ impl Terminals {
             };
             let Ok(clone) = clone_at(path.as_ref(), false) else { continue };
             // If it comes from outside a container, another terminal has its name here, or none.
-            let own = sys::inherited(fd).and_then(Result::ok);
+            let own = raw_calls::inherited(fd).and_then(Result::ok);
             let there = stat_of(&clone).at("look at the terminal", &path)?;
             if own.is_some_and(|own| (own.dev, own.ino) == (there.dev, there.ino)) {
                 shown.push((number, clone));

@@ -6,13 +6,14 @@ use super::snapshot;
 use super::words::lines_of;
 use crate::agent::choice::Reach;
 use crate::compare::entries::Taken;
-use crate::compare::picked::{Pick, Picked, seen};
+use crate::compare::selection::mark_of;
+use crate::compare::selection::{Pick, Picked};
 use crate::compare::sources::Sources;
 use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
-use crate::face::screen::facts::{Act, Ended};
+use crate::face::screen::world::{Act, Ended};
 use crate::face::text::acts;
 use crate::face::text::agent::undo::say as say_turns;
 use crate::face::text::snapshot::restore;
@@ -169,7 +170,7 @@ impl<'c> Acts<'c> {
         let mut sources = Sources::of(&session)?;
         let pick = |path: &AbsPath| {
             let i = changes.list.binary_search_by(|change| change.path.cmp(path)).ok()?;
-            Some(Pick { path: path.clone(), taken: Taken::Whole, seen: seen(&changes.list[i], sides[i], &mut sources) })
+            Some(Pick { path: path.clone(), taken: Taken::Whole, seen: mark_of(&changes.list[i], sides[i], &mut sources) })
         };
         Ok(Picked(paths.iter().filter_map(pick).collect()))
     }

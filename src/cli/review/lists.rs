@@ -5,7 +5,7 @@ use super::words::said;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::figures;
-use crate::face::screen::facts::Row;
+use crate::face::screen::world::Row;
 use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::session::{OfStates, opened};
 use super::words::{look as look_by, said};
-use crate::compare::steps::States;
+use crate::compare::step_differences::States;
 use crate::error::Error;
-use crate::face::screen::facts::{Look, May, Open, Seen};
+use crate::face::screen::world::{AllowedActs, Look, Open, ViewedChanges};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::sides::Side;
@@ -24,12 +24,12 @@ pub fn look(store: AbsPath, old: Id, new: Id) -> Look {
         let differences = States::of([(&first, &changes), (&second, &others)])?.between(&changes, &others)?;
         let list = differences.changes.list;
         let sides = vec![Side::Never; list.len()];
-        Ok(Some(Seen {
+        Ok(Some(ViewedChanges {
             title: format!("sessions {} and {}", old.tail(), new.tail()),
             state: format!("- is {}, + is {}", old.tail(), new.tail()),
             about: String::new(),
             notes: Vec::new(),
-            may: May::default(),
+            may: AllowedActs::default(),
             mark: now,
             is_running: false,
             contents: contents(store.clone(), old.clone(), new.clone()),

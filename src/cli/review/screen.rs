@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::screen::facts::{self, Act, Deed, Look, Place, Planned, Program, Row, Seen, World};
+use crate::face::screen::world;
+use crate::face::screen::world::{Act, Decision, Look, Place, Planned, Program, Row, ViewedChanges, World};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::remedy::shell;
@@ -130,7 +131,7 @@ impl World for Reviewed<'_> {
         }
     }
 
-    fn pick(&mut self, seen: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+    fn pick(&mut self, seen: &ViewedChanges, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
         // These take paths, with all that lies below them.
         if matches!(act, Act::Restore | Act::Merge) || act == Act::Commit && seen.may.redo {
             picks::refuse_open(&seen.changes, &parts).map_err(|problem| self.call.out.sentence(&said(problem)))?;
@@ -145,16 +146,16 @@ impl World for Reviewed<'_> {
         }
     }
 
-    fn carry_out(&mut self, deed: Deed) -> facts::Ended {
+    fn perform(&mut self, deed: Decision) -> world::Ended {
         match (&self.subject, deed) {
-            (_, Deed::Undo) => self.acts.undo(),
-            (_, Deed::UndoTurn(n)) => self.acts.undo_turn(n),
-            (Subject::Session(id), Deed::Picked(act, picked)) => self.acts.on_session(&id.clone(), act, picked),
-            (Subject::Session(id), Deed::Rewind(n)) => self.acts.rewind(&id.clone(), n),
-            (Subject::Snapshot(directory, n), Deed::Picked(_, picked)) => {
+            (_, Decision::Undo) => self.acts.undo(),
+            (_, Decision::UndoTurn(n)) => self.acts.undo_turn(n),
+            (Subject::Session(id), Decision::Picked(act, picked)) => self.acts.on_session(&id.clone(), act, picked),
+            (Subject::Session(id), Decision::Rewind(n)) => self.acts.rewind(&id.clone(), n),
+            (Subject::Snapshot(directory, n), Decision::Picked(_, picked)) => {
                 self.acts.restore(&self.store.clone(), &directory.clone(), *n, &picked)
             }
-            (_, Deed::Picked(..) | Deed::Rewind(_)) => facts::Ended::Refused(vec!["this can only be looked at".into()]),
+            (_, Decision::Picked(..) | Decision::Rewind(_)) => world::Ended::Refused(vec!["this can only be looked at".into()]),
         }
     }
 
@@ -173,7 +174,7 @@ impl World for Reviewed<'_> {
         lists::turns(self.call)
     }
 
-    fn open(&mut self, seen: &Seen, i: usize, with: Program) -> facts::Ended {
+    fn open(&mut self, seen: &ViewedChanges, i: usize, with: Program) -> world::Ended {
         match (with, self.session().cloned()) {
             (Program::Editor, Some(id)) => self.acts.edit(&id, &seen.changes[i]),
             (Program::Tool, Some(id)) => self.acts.tool(&["diff", id.as_str()], &seen.changes[i].path),
@@ -185,9 +186,9 @@ impl World for Reviewed<'_> {
                     let directory = directory.as_path().display().to_string();
                     self.acts.tool(&["snapshot", "diff", &n.to_string(), "--dir", &directory, "--"], &seen.changes[i].path)
                 }
-                Subject::Session(_) => facts::Ended::Done(Vec::new()),
+                Subject::Session(_) => world::Ended::Done(Vec::new()),
             },
-            (Program::Editor, None) => facts::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
+            (Program::Editor, None) => world::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
         }
     }
 }

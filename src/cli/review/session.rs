@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use super::words::{look as look_by, said};
 use crate::capture::layers::choice::may_choose;
-use crate::capture::run::hold;
+use crate::capture::run::keep_changes;
 use crate::compare::entries::{Entries, Taken};
-use crate::compare::picked::seen;
-use crate::compare::picked::{Pick, Picked};
+use crate::compare::selection::mark_of;
+use crate::compare::selection::{Pick, Picked};
 use crate::compare::sources::{Content, OnTree, Sources};
-use crate::compare::steps::{Differences, States};
+use crate::compare::step_differences::{Differences, States};
 use crate::compare::view::View;
 use crate::error::{Error, Kind};
 use crate::face::figures;
-use crate::face::screen::facts::{Act, Contents, Look, May, Open, Planned, Seen};
 use crate::face::screen::sheet::Sheet;
+use crate::face::screen::world::{Act, AllowedActs, Contents, Look, Open, Planned, ViewedChanges};
 use crate::face::text::list::shown;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::run::{How, Run};
+use crate::session::open_session::Session;
+use crate::session::run_record::{How, Run};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
@@ -38,7 +38,7 @@ pub fn opened(store: &AbsPath) -> Result<Store, Error> {
 fn session_of(store: &Store, id: &Id) -> Result<Session, Error> {
     let session = store.session(id)?;
     if session.header.uncollected && session.is_held()? {
-        return Ok(hold::look(&Fs::new(), store, session)?.0);
+        return Ok(keep_changes::changes_so_far(&Fs::new(), store, session)?.0);
     }
     Ok(session)
 }
@@ -63,7 +63,7 @@ pub fn look(store: AbsPath, id: Id, has_turns: bool) -> Look {
         let times = changes.directory_times.len();
         notes.extend((times > 0).then(|| format!("{} whose time alone changes", figures::count(times as u64, "directory"))));
         let changes = Arc::new(changes.list);
-        Ok(Some(Seen {
+        Ok(Some(ViewedChanges {
             title: title(header),
             state: if is_running { "running".into() } else { state(header) },
             about: about(&session),
@@ -104,21 +104,21 @@ fn state(header: &Header) -> String {
     format!("{}{}{failed}", header.status().word().replace('_', " "), crate::verb::error::but(header.counts))
 }
 
-fn may(session: &Session, has_turns: bool) -> May {
+fn may(session: &Session, has_turns: bool) -> AllowedActs {
     let (header, so_far) = (&session.header, session.is_so_far());
-    let looks = May {
+    let looks = AllowedActs {
         steps: header.steps.is_some() || header.lines > 0 && session.run().is_ok_and(|run| run.is_some()),
         turns: has_turns,
-        ..May::default()
+        ..AllowedActs::default()
     };
     if so_far || header.uncollected {
         return looks;
     }
     let chooses = may_choose(session).is_ok();
     match header.status() {
-        Status::Pending => May { commit: true, discard: chooses, choose: chooses, ..looks },
-        Status::Committed => May { commit: header.is_in_part(), roll_back: true, ..looks },
-        Status::RolledBack => May { commit: true, redo: true, ..looks },
+        Status::Pending => AllowedActs { commit: true, discard: chooses, choose: chooses, ..looks },
+        Status::Committed => AllowedActs { commit: header.is_in_part(), roll_back: true, ..looks },
+        Status::RolledBack => AllowedActs { commit: true, redo: true, ..looks },
         Status::Running | Status::Discarded => looks,
     }
 }
@@ -168,7 +168,7 @@ impl Contents for OfSession<'_> {
     fn mark(&mut self, i: usize) -> Option<Hash> {
         // What a command is writing changes all the time, and is looked at as a whole.
         let stands = !self.session.is_so_far();
-        stands.then(|| seen(&self.changes[i], self.sides[i], &mut self.sources))
+        stands.then(|| mark_of(&self.changes[i], self.sides[i], &mut self.sources))
     }
 }
 
@@ -234,7 +234,7 @@ fn between(change: &Change, before: &Object, after: Object) -> Change {
 }
 
 /// Plans to act on parts of a session's changes.
-pub fn pick(store: &AbsPath, id: &Id, shown: &Seen, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+pub fn pick(store: &AbsPath, id: &Id, shown: &ViewedChanges, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
     let open = || -> Result<Session, Error> { opened(store)?.session(id) };
     let session = open().map_err(said)?;
     let mut sources = Sources::of(&session).map_err(said)?;
@@ -255,7 +255,7 @@ pub fn pick(store: &AbsPath, id: &Id, shown: &Seen, act: Act, parts: Vec<(usize,
     for (i, taken) in parts {
         let (change, side) = (&shown.changes[i], shown.sides[i]);
         conflicts += usize::from(sources.on_tree(change, side) != OnTree::AsRecorded || change.marks.foreign && !side.is_in());
-        picks.push(Pick { path: change.path.clone(), taken, seen: seen(change, side, &mut sources) });
+        picks.push(Pick { path: change.path.clone(), taken, seen: mark_of(change, side, &mut sources) });
     }
     let is_one = conflicts == 1;
     let (are, it) = if is_one { ("has", "is a conflict") } else { ("have", "are conflicts") };
@@ -276,12 +276,12 @@ pub fn of_step(store: AbsPath, id: Id, n: u32) -> Look {
         list.check(&session.header, n)?;
         let changes = list.own(&session, n)?.list;
         let sides = vec![Side::Never; changes.len()];
-        Ok(Some(Seen {
+        Ok(Some(ViewedChanges {
             title: title(&session.header),
             state: String::new(),
             about: crate::face::text::steps::words(&step.argv),
             notes: Vec::new(),
-            may: May { steps: true, ..May::default() },
+            may: AllowedActs { steps: true, ..AllowedActs::default() },
             mark: Hash::of(format!("step {n}").as_bytes()),
             is_running: false,
             contents: contents_of_step(store.clone(), id.clone(), n),

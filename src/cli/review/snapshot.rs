@@ -7,12 +7,12 @@ use super::session::opened;
 use super::words::look as look_by;
 use super::words::said;
 use crate::compare::entries::Taken;
-use crate::compare::picked::{Pick, Picked};
-use crate::engine::report::Left;
+use crate::compare::selection::{Pick, Picked};
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind};
 use crate::face::call::Call;
-use crate::face::screen::facts::{Contents, Look, May, Open, Planned, Seen};
 use crate::face::screen::sheet::Sheet;
+use crate::face::screen::world::{AllowedActs, Contents, Look, Open, Planned, ViewedChanges};
 use crate::fs::path::AbsPath;
 use crate::remedy::shell;
 use crate::session::change::Change;
@@ -47,14 +47,14 @@ impl Pair {
         Comparison::of(&self.store, series, (self.n, self.m), &[], false)
     }
 
-    fn seen(&self, title: String, state: String, may: May) -> Result<Seen, Error> {
+    fn seen(&self, title: String, state: String, may: AllowedActs) -> Result<ViewedChanges, Error> {
         let compared = self.compared()?;
         let changes = compared.changes.clone();
-        Ok(Seen {
+        Ok(ViewedChanges {
             title,
             state,
             about: self.directory.to_string(),
-            notes: compared.left.iter().map(|Left { path, why }| format!("{path}: not compared: {why}")).collect(),
+            notes: compared.left.iter().map(|LeftPath { path, why }| format!("{path}: not compared: {why}")).collect(),
             may,
             mark: Hash::of(format!("{changes:?}").as_bytes()),
             is_running: false,
@@ -79,7 +79,7 @@ pub fn look(store: AbsPath, directory: AbsPath, n: u64, has_turns: bool) -> Look
             return Ok(None);
         }
         let pair = Pair { store: store.clone(), directory: directory.clone(), n, m: None };
-        let may = May { restore: true, turns: has_turns, ..May::default() };
+        let may = AllowedActs { restore: true, turns: has_turns, ..AllowedActs::default() };
         pair.seen(format!("snapshot {n}"), "against what is there now".into(), may).map(Some)
     })
 }
@@ -92,7 +92,7 @@ pub fn of_turn(call: &Call, n: u64) -> Look {
         if mark.is_some() {
             return Ok(None);
         }
-        let may = May { turns: true, ..May::default() };
+        let may = AllowedActs { turns: true, ..AllowedActs::default() };
         pair.seen(title, String::new(), may).map(Some).map_err(said)
     })
 }
@@ -118,7 +118,7 @@ impl Contents for OfSnapshot<'_> {
 }
 
 /// Plans to act on differences to a snapshot.
-pub fn pick(seen: &Seen, parts: Vec<(usize, Taken)>) -> Planned {
+pub fn pick(seen: &ViewedChanges, parts: Vec<(usize, Taken)>) -> Planned {
     let pick = |(i, taken): (usize, Taken)| Pick { path: seen.changes[i].path.clone(), taken, seen: mark_of(&seen.changes[i]) };
     Planned { picked: Picked(parts.into_iter().map(pick).collect()), notes: Vec::new() }
 }

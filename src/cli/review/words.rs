@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::face::screen::facts::{Look, Seen};
+use crate::face::screen::world::{Look, ViewedChanges};
 use crate::tree::hash::Hash;
 
 /// An error as the screen shows it.
@@ -18,7 +18,7 @@ pub fn lines_of(problem: &Error) -> Vec<String> {
     [problem.message().to_owned()].into_iter().chain(paths).chain(rest).collect()
 }
 
-/// Makes a look of a function that makes [`Seen`] unless nothing differs from a mark.
-pub fn look(find: impl Fn(Option<Hash>) -> Result<Option<Seen>, Error> + Send + Sync + 'static) -> Look {
+/// Makes a look of a function that makes [`ViewedChanges`] unless nothing differs from a mark.
+pub fn look(find: impl Fn(Option<Hash>) -> Result<Option<ViewedChanges>, Error> + Send + Sync + 'static) -> Look {
     Arc::new(move |mark| find(mark).map_err(said))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::between::Blocks;
+use super::find_blocks::Blocks;
 
 /// The chosen part of a block. One that is not chosen has none.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,12 +4,12 @@
 //! - Every byte is kept, whatever the encoding: a line is what ends with LF or with the content, a CR before LF is a part of it.
 //! - Equal contents always have equal blocks, as people name them by number: what takes too long has none.
 
-pub mod between;
 pub mod block;
 pub mod choice;
-mod compare;
+mod diff_lines;
+pub mod find_blocks;
 pub mod lines;
-pub mod merge;
 pub mod numbers;
 mod slide;
+pub mod three_way;
 pub mod words;

@@ -74,7 +74,7 @@ fn joined(above: Block, below: Block) -> Block {
 mod tests {
     use std::time::Duration;
 
-    use crate::compare::blocks::between::Blocks;
+    use crate::compare::blocks::find_blocks::Blocks;
 
     /// The blocks as a person reads them: the lines that went, and those that came.
     fn shown(old: &str, new: &str) -> Vec<String> {

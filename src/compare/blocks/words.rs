@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::block::Block;
-use super::compare::compare;
+use super::diff_lines::compare;
 
 /// The most bytes of both sides together that are compared by words: nobody reads more of them at a glance.
 const MOST: usize = 16 << 10;
@@ -16,6 +16,15 @@ pub struct Marks {
     pub old: Vec<Vec<Range<usize>>>,
     /// For each new line the bytes that came.
     pub new: Vec<Vec<Range<usize>>>,
+}
+
+impl Marks {
+    /// True if they tell more than the lines alone: most of these is the same.
+    pub fn help(&self, old: &[&[u8]], new: &[&[u8]]) -> bool {
+        let marked: usize = self.old.iter().chain(&self.new).flatten().map(ExactSizeIterator::len).sum();
+        let all: usize = old.iter().chain(new).map(|line| line.len()).sum();
+        marked * 2 < all
+    }
 }
 
 /// Compares the lines of a block by words; `None` for more than 16 KiB. No word is cut: a run of ASCII letters, digits, `_` and bytes above

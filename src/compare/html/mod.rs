@@ -4,8 +4,8 @@
 //! through [`escape`] alone.
 
 pub mod escape;
-pub mod file;
+pub mod file_part;
 mod first_bytes;
 pub mod page;
-mod room;
 mod rows;
+mod size_limits;

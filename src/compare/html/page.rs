@@ -1,8 +1,7 @@
 //! The head of a page, above its files: what it is of, what has to be minded, the sums, and the contents.
 
 use super::escape::escaped;
-use super::file::Entry;
-use super::file::signed;
+use super::file_part::{Entry, signed};
 use crate::session::change::Sort;
 use crate::settings;
 

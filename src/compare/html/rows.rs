@@ -5,10 +5,10 @@
 use std::ops::Range;
 
 use super::escape;
-use super::room;
-use super::room::Room;
-use crate::compare::blocks::between::Blocks;
+use super::size_limits;
+use super::size_limits::Room;
 use crate::compare::blocks::block::Block;
+use crate::compare::blocks::find_blocks::Blocks;
 use crate::compare::blocks::words::Marks;
 use crate::compare::patch;
 use crate::compare::patch::{Form, Hunk};
@@ -106,7 +106,7 @@ impl Table<'_, '_> {
         self.rows += 1;
         let text = line.strip_suffix(b"\n").unwrap_or(line);
         self.to.push_str("<tr class=\"c\" data-t=\"");
-        escape::value(self.to, room::shown(text).0);
+        escape::value(self.to, size_limits::shown(text).0);
         self.to.push_str(&format!("\"><th scope=\"row\">{}</th><td>{}</td><td></td><td>", old + 1, new + 1));
         self.text(text, &[]);
         self.to.push_str("</td></tr>\n");
@@ -153,9 +153,8 @@ impl Table<'_, '_> {
         }
     }
 
-    /// The text of a line, with what is marked in it.
     fn text(&mut self, line: &[u8], marks: &[Range<usize>]) {
-        let (text, more) = room::shown(line);
+        let (text, more) = size_limits::shown(line);
         for (is_marked, piece) in pieces(text, marks) {
             self.to.push_str(if is_marked { "<mark>" } else { "" });
             escape::content(self.to, piece);

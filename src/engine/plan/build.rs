@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use rustix::fs::{Access, AtFlags, accessat};
 
 use super::draft::Draft;
-use super::lay_out::{Plan, Told};
+use super::make_plan::{Plan, Remarks};
 use super::rights::keeps_setgid;
 use super::road::Road;
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::engine::error::refused_at;
-use crate::engine::held::Held;
 use crate::engine::item::{Frame, Item, Opened};
 use crate::engine::job::{Rest, Verb, WantedTime};
 use crate::engine::journal::{Head, Journal};
+use crate::engine::place_in_session::SessionPlace;
 use crate::engine::step::{Act, DirectoryTime, RootRecord};
 use crate::engine::work::metadata::ACL;
 use crate::engine::work::records;
@@ -25,8 +25,8 @@ use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::{Header, Sizes};
-use crate::session::opened::Session;
-use crate::session::run::boot_id;
+use crate::session::open_session::Session;
+use crate::session::run_record::boot_id;
 use crate::settings;
 use crate::tree::hash::Hash;
 use crate::tree::observe;
@@ -84,7 +84,7 @@ impl Draft<'_> {
             lost: Vec::new(),
         };
         self.left.sort_by(|a, b| a.0.cmp(&b.0));
-        let told = Told { left: self.left, notes: self.notes, large, kept_bytes };
+        let told = Remarks { left: self.left, notes: self.notes, large, kept_bytes };
         Ok(Plan { journal: Journal::new(head, items), reach: self.reach, told })
     }
 
@@ -399,7 +399,7 @@ pub fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(
 pub fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
     let carried = || items.iter().filter(|item| item.moves());
     if verb.inward() {
-        let is_back = |item: &&Item| item.held.as_ref().is_some_and(Held::is_displaced);
+        let is_back = |item: &&Item| item.held.as_ref().is_some_and(SessionPlace::is_displaced);
         let came: u64 =
             carried().filter(|item| !is_back(item)).filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
         let back: u64 = carried().filter(is_back).filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum();
@@ -408,13 +408,13 @@ pub fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, disp
     } else {
         let moved: u64 =
             carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
-        let came = |from: &dyn Fn(&Held) -> bool| -> u64 {
+        let came = |from: &dyn Fn(&SessionPlace) -> bool| -> u64 {
             let came = carried().filter(|item| item.held.as_ref().is_some_and(from));
             came.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum()
         };
         sizes.held = sizes.held.saturating_add(moved);
-        sizes.checkpoint = sizes.checkpoint.saturating_sub(came(&|held| matches!(held, Held::Blob { .. })));
-        sizes.displaced = sizes.displaced.saturating_sub(came(&Held::is_displaced));
+        sizes.checkpoint = sizes.checkpoint.saturating_sub(came(&|held| matches!(held, SessionPlace::Blob { .. })));
+        sizes.displaced = sizes.displaced.saturating_sub(came(&SessionPlace::is_displaced));
     }
     sizes.displaced = sizes.displaced.saturating_add(displaced);
     sizes

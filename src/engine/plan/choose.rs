@@ -11,10 +11,10 @@ use crate::fs::device_number::Dev;
 use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, DirectoryTime};
+use crate::session::changes_file::Reading;
 use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Status};
-use crate::session::lines::Reading;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 
 /// Checks that a verb can begin on a session. Refuses, with the remedy, one that is discarded, under way or without its originals, or was
@@ -54,7 +54,6 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Their paths.
     pub fn paths(&self, changes: &Changes) -> Vec<AbsPath> {
         self.chosen.iter().map(|i| changes.list[*i].path.clone()).collect()
     }
@@ -129,18 +128,23 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     if !unknown.is_empty() {
         return Err(refused(unknown));
     }
-    along(session, changes, chosen, rules)
+    with_needed(session, changes, chosen, rules)
 }
 
 /// Adds what has to be moved with chosen changes: the other names of files hard-linked with them, and the directories above that they need.
-pub fn along(session: &Session, changes: &Changes, mut chosen: BTreeSet<usize>, rules: &Rules<'_>) -> Result<Choice, Error> {
+pub fn with_needed(
+    session: &Session,
+    changes: &Changes,
+    mut chosen: BTreeSet<usize>,
+    rules: &Rules<'_>,
+) -> Result<Choice, Error> {
     let mut names = Names { session, changes, rules, by_inode: None };
     let mut notes = Vec::new();
     let mut to_follow: Vec<usize> = chosen.iter().copied().collect();
     while let Some(i) = to_follow.pop() {
         let above = needed_above(changes, i, rules).into_iter().filter(|k| chosen.insert(*k));
         to_follow.extend(above);
-        for other in names.others(i)? {
+        for other in names.other_names(i)? {
             if !chosen.insert(other) {
                 continue;
             }
@@ -156,7 +160,7 @@ pub fn along(session: &Session, changes: &Changes, mut chosen: BTreeSet<usize>, 
 }
 
 fn needed_above(changes: &Changes, i: usize, rules: &Rules<'_>) -> Vec<usize> {
-    let above = std::iter::successors(changes.list[i].path.parent(), AbsPath::parent);
+    let above = changes.list[i].path.ancestors();
     let listed = above.filter_map(|above| changes.list.binary_search_by(|change| change.path.cmp(&above)).ok());
     listed.filter(|at| (rules.needed)(*at)).collect()
 }
@@ -174,10 +178,10 @@ struct Names<'a> {
 
 impl Names<'_> {
     /// The changes that are other names of what `i` moves, with `i` itself. Returns each file's names once.
-    fn others(&mut self, i: usize) -> Result<Vec<usize>, Error> {
+    fn other_names(&mut self, i: usize) -> Result<Vec<usize>, Error> {
         let mut found = Vec::new();
         // It may stay under another name: a change of metadata alone.
-        found.extend(self.held(i)?);
+        found.extend(self.inode_in_store(i)?);
         found.extend(linked_on_tree(&self.changes.list[i].path)?);
         if found.is_empty() {
             return Ok(Vec::new());
@@ -193,7 +197,7 @@ impl Names<'_> {
     fn all(&self) -> Result<HashMap<Inode, Vec<usize>>, Error> {
         let mut all = HashMap::<Inode, Vec<usize>>::new();
         for i in (0..self.changes.list.len()).filter(|i| (self.rules.may)(*i)) {
-            for inode in self.held(i)?.into_iter().chain(linked_on_tree(&self.changes.list[i].path)?) {
+            for inode in self.inode_in_store(i)?.into_iter().chain(linked_on_tree(&self.changes.list[i].path)?) {
                 all.entry(inode).or_default().push(i);
             }
         }
@@ -201,7 +205,7 @@ impl Names<'_> {
     }
 
     /// The inode in the store that is its `to`, if it has several names.
-    fn held(&self, i: usize) -> Result<Option<Inode>, Error> {
+    fn inode_in_store(&self, i: usize) -> Result<Option<Inode>, Error> {
         let Some(place) = (self.rules.lies)(i) else { return Ok(None) };
         let (dir, name) = match self.session.split(&place) {
             Err(error) if error.io().is_some_and(leads_nowhere) => return Ok(None),

@@ -30,7 +30,7 @@ pub struct Conflict {
     pub absent: bool,
     matter: Matter,
     /// The act since which it is so, if one left it as it is expected.
-    since: Option<Since>,
+    since: Option<SinceAct>,
     /// More words for a person.
     advice: &'static str,
 }
@@ -45,13 +45,13 @@ enum Matter {
 
 /// The act that left a path as it is expected, in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Since {
+pub struct SinceAct {
     act: &'static str,
     /// The time before which no change since can lie; `None` where no time is to be told.
     from: Option<Time>,
 }
 
-impl Since {
+impl SinceAct {
     /// The act before the one that `verb` wants; `None` for a session of another machine.
     pub fn of(header: &Header, verb: Verb) -> Option<Self> {
         let act = match verb {
@@ -118,7 +118,7 @@ impl Conflict {
     }
 
     /// Makes a conflict with words of its own.
-    pub fn said(path: &AbsPath, why: impl Into<String>) -> Self {
+    pub fn because(path: &AbsPath, why: impl Into<String>) -> Self {
         Self::new(path, Matter::Said(why.into()))
     }
 
@@ -137,7 +137,7 @@ impl Conflict {
     }
 
     /// Adds the act since which the path is not as expected.
-    pub fn note_since(&mut self, since: Option<Since>) {
+    pub fn note_since(&mut self, since: Option<SinceAct>) {
         self.since = since;
     }
 
@@ -147,8 +147,8 @@ impl Conflict {
     }
 
     /// Makes the conflict of a file that a process is about to write to.
-    pub fn open(path: &AbsPath) -> Self {
-        Self { open: true, ..Self::said(path, "a process has it open for writing") }
+    pub fn open_for_writing(path: &AbsPath) -> Self {
+        Self { open: true, ..Self::because(path, "a process has it open for writing") }
     }
 
     /// Sets whether `--force` goes on over the conflict.
@@ -158,7 +158,7 @@ impl Conflict {
 }
 
 /// Tells how an object differs from the expected one.
-fn apart(expected: Option<&State>, found: Option<&State>, difference: Difference) -> String {
+fn describe_difference(expected: Option<&State>, found: Option<&State>, difference: Difference) -> String {
     let [expected, found] = [expected, found].map(|object| describe(object, difference));
     if expected == found {
         return format!("expected {expected} as it was, found another {difference}");
@@ -192,7 +192,7 @@ impl Conflict {
         let what = match (&self.matter, self.since) {
             (Matter::Said(why), _) => why.clone(),
             (Matter::Differs(of, difference), Some(since)) => since.changed(of.0.as_ref(), of.1.as_ref(), *difference),
-            (Matter::Differs(of, difference), None) => apart(of.0.as_ref(), of.1.as_ref(), *difference),
+            (Matter::Differs(of, difference), None) => describe_difference(of.0.as_ref(), of.1.as_ref(), *difference),
         };
         format!("{what}{}{by}", self.advice)
     }
@@ -218,7 +218,7 @@ pub fn of(error: &Error) -> Option<&[Conflict]> {
 }
 
 /// The conflicts in an error, if they were seen before anything was done; else the error.
-pub fn foreseen(error: Error) -> Result<Vec<Conflict>, Error> {
+pub fn as_conflicts(error: Error) -> Result<Vec<Conflict>, Error> {
     if error.reason() == Some(&Reason::Undone) { Err(error) } else { error.into_detail() }
 }
 

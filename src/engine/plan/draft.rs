@@ -4,11 +4,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::conflict;
 use super::conflict::{Conflict, Hindrances};
-use super::examine::{Looked, Verdict};
+use super::examine::{ExaminedMove, Verdict};
 use super::road::Roads;
-use crate::engine::error::damaged;
-use crate::engine::error::refused;
-use crate::engine::error::refused_at;
+use crate::engine::error::{damaged, refused, refused_at};
 use crate::engine::item::Item;
 use crate::engine::job::{OnConflict, Verb};
 use crate::engine::reach::Reach;
@@ -16,7 +14,7 @@ use crate::engine::step::Act;
 use crate::error::{Against, Error};
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::settings;
 use crate::tree::state::sort_word;
@@ -75,8 +73,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    pub fn sort_out(&mut self, looked: Looked) {
-        let Looked { item, verdict, note } = looked;
+    pub fn sort_out(&mut self, looked: ExaminedMove) {
+        let ExaminedMove { item, verdict, note } = looked;
         self.notes.extend(note);
         match verdict {
             Verdict::Go | Verdict::Keep | Verdict::AlreadySo => self.items.push(item),
@@ -137,7 +135,7 @@ impl<'s> Draft<'s> {
                     format!("the directory is kept, as something else is in it: {}{more}", shown.join(", ")),
                 ));
             } else {
-                let conflicts = foreign.iter().map(|child| Conflict::said(child, "it lies in a directory that is to go"));
+                let conflicts = foreign.iter().map(|child| Conflict::because(child, "it lies in a directory that is to go"));
                 self.conflicts.extend(conflicts);
             }
         }
@@ -164,7 +162,7 @@ impl<'s> Draft<'s> {
             item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&inode);
             if !item.planning.as_it_is {
                 let why = "the kept original has other metadata, set since through another name of the file";
-                self.conflicts.push(Conflict::said(&item.path, why).forcible(true));
+                self.conflicts.push(Conflict::because(&item.path, why).forcible(true));
             }
         }
     }
@@ -231,7 +229,7 @@ impl<'s> Draft<'s> {
                     // An object that is to go may go with it.
                     if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
                         let why = "it lies in a directory that --force would move out whole (move that directory away)";
-                        self.conflicts.push(Conflict::said(&item.path, why));
+                        self.conflicts.push(Conflict::because(&item.path, why));
                     }
                 }
                 _ => whole = item.whole.then_some(&item.path),
@@ -268,12 +266,12 @@ impl<'s> Draft<'s> {
 
     /// The conflict of a path that has no directory, as something else is in the place of one above it, or nothing.
     fn without_directory(&self, path: &AbsPath, obstacle: Option<&(AbsPath, Sort)>) -> Conflict {
-        let Some((place, sort)) = obstacle else { return Conflict::said(path, "its directory is missing (make it first)") };
+        let Some((place, sort)) = obstacle else { return Conflict::because(path, "its directory is missing (make it first)") };
         let why = |remedy: &str| format!("its directory is missing, as a {} is at {place} ({remedy})", sort_word(*sort));
         // A directory of the session's comes there, once what is there gives way.
         match self.conflicts.iter().find(|conflict| conflict.path == *place).filter(|_| self.coming.contains(place)) {
-            Some(above) => Conflict::said(path, why("move it away")).forcible(above.forcible),
-            None => Conflict::said(path, why("move it away, and make the directory")),
+            Some(above) => Conflict::because(path, why("move it away")).forcible(above.forcible),
+            None => Conflict::because(path, why("move it away, and make the directory")),
         }
     }
 

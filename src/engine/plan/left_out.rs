@@ -5,18 +5,18 @@ use crate::session::change::Change;
 use crate::tree::state::State;
 
 /// True for a path that may never be committed.
-pub type Denied = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
+pub type MinorPaths = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
 
 /// Conflicting paths that do not matter (`commit.minor`), or where nothing is there for a forced verb to act on. They are left out, with
 /// what lies under them, and with the deletion of a directory that holds something of somebody else's.
 #[derive(Clone, Default)]
-pub struct Aside {
+pub struct LeftOut {
     pub paths: Vec<(AbsPath, String)>,
     /// True for a path that does not matter.
-    pub minor: Option<Denied>,
+    pub minor: Option<MinorPaths>,
 }
 
-impl Aside {
+impl LeftOut {
     /// The reason why a change is left out, if it is. One of several names of a file never is: the others would go without it.
     pub fn why(&self, change: &Change) -> Option<String> {
         if change.marks.linked || change.marks.link_broken {

@@ -7,11 +7,9 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::draft::Draft;
 use crate::checkpoint::manifest::Kept;
-use crate::engine::error::no_room;
-use crate::engine::error::refused_at;
+use crate::engine::error::{no_room, refused_at};
 use crate::engine::item::{Frame, Item};
-use crate::engine::reach::Named;
-use crate::engine::reach::parent_of;
+use crate::engine::reach::{Named, parent_of};
 use crate::engine::step::Act;
 use crate::engine::work::metadata::ACL;
 use crate::error::{Against, At, BY_ROOT, Error, IoError};

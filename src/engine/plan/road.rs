@@ -41,7 +41,7 @@ impl Roads {
         if !NATIVE.contains(&&*mount.fs_type) {
             return Road::Portable;
         }
-        let above = std::iter::successors(path.parent(), AbsPath::parent).find_map(|directory| directories.get(&directory));
+        let above = path.ancestors().find_map(|directory| directories.get(&directory));
         let is_elsewhere = |stat: &Stat| stat.dev != self.directory.dev || stat.encrypted != self.directory.encrypted;
         if mount.id != self.mount || above.is_some_and(is_elsewhere) { Road::Copied } else { Road::Native }
     }

@@ -6,37 +6,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::find::is_one_file;
-use super::find::{Found, Off, There};
+use super::find_objects::{AtPath, OffPath, StepObjects, is_one_file};
 use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
 use crate::engine::item::{Item, Turn};
 use crate::engine::job::Verb;
 use crate::engine::journal::{Head, Journal};
-use crate::engine::plan::build::kept_bytes;
-use crate::engine::plan::build::sizes_after;
-use crate::engine::plan::build::unfit;
+use crate::engine::plan::build::{kept_bytes, sizes_after, unfit};
 use crate::engine::plan::rights::with_rights;
 use crate::engine::reach::Reach;
-use crate::engine::report::Left;
-use crate::engine::report::without_repeats;
+use crate::engine::report::{LeftPath, without_repeats};
 use crate::engine::step::{Act, DirectoryTime, Places, Spot, Step};
-use crate::engine::work::displaced::displaced_below;
-use crate::engine::work::displaced::make_directory;
-use crate::engine::work::perform::perform;
-use crate::engine::work::perform::put_away;
+use crate::engine::work::displaced::{displaced_below, make_directory};
+use crate::engine::work::perform::{perform, put_away};
 use crate::engine::work::reserve;
-use crate::engine::work::seal::make_seal_last;
-use crate::engine::work::seal::rename_header;
-use crate::engine::work::seal::write_facts;
-use crate::engine::work::settle::When;
-use crate::engine::work::settle::settle;
-use crate::engine::work::settle::stat_of;
+use crate::engine::work::seal::{make_seal_last, rename_header, write_facts};
+use crate::engine::work::settle::{When, settle, stat_of};
 use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::remedy::Remedy;
 use crate::session::header::{self, Header};
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 
@@ -53,7 +43,7 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> Remedy {
 
 /// The rest of `stays` if no object has to stay: modes of directories that were opened for the work, and of new ones that are gone again.
 /// None of it is the session's, so no verb goes on with it.
-pub fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
+pub fn modes(journal: &Journal, stays: &[(Turn, LeftPath)]) -> Vec<LeftPath> {
     let is_mode = |turn: &Turn| match *turn {
         Turn::Open(_) | Turn::Close(_) => true,
         Turn::Finish(i) => journal.items[i as usize].act != Act::SetMeta,
@@ -63,12 +53,12 @@ pub fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
 }
 
 /// Makes the journal of what stays of an undone operation; `None` if nothing does. `seals`: a generation is to be sealed all the same.
-pub fn rest(
+pub fn journal_of_rest(
     fs: &Fs,
     session: &Session,
     reach: &mut Reach,
     journal: &Journal,
-    left: &[(Turn, Left)],
+    left: &[(Turn, LeftPath)],
     seals: bool,
 ) -> Result<Option<Journal>, Error> {
     let mut told: BTreeMap<usize, String> = BTreeMap::new();
@@ -98,7 +88,7 @@ pub fn rest(
     items.iter().for_each(|item| sides[item.index as usize] = item.side);
     lost.keys().for_each(|i| sides[journal.items[*i].index as usize] = Side::Lost);
     told.extend(lost);
-    let named: Vec<Left> = told.into_iter().map(|(i, why)| Left { path: journal.items[i].path.clone(), why }).collect();
+    let named: Vec<LeftPath> = told.into_iter().map(|(i, why)| LeftPath { path: journal.items[i].path.clone(), why }).collect();
     let header = header_of(session, journal, &items, &sides, &named);
     let times = times(journal, &items);
     Ok(Some(Journal::new(Head { rest: Some(named), opened: Vec::new(), times, header, ..journal.head.clone() }, items)))
@@ -128,7 +118,7 @@ fn add_names(
     let mut files = HashSet::new();
     for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_directory()) {
         let Some(to) = &item.to else { continue };
-        if Found::look(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
+        if StepObjects::look(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
             files.insert(to.print.identity);
         }
     }
@@ -157,12 +147,12 @@ fn add_names(
 /// True if the path holds what it held before the operation. `comes`: its directory may be yet to come.
 fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Error> {
     let nowhere = Places::default();
-    let found = Found::look(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
+    let found = StepObjects::look(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
     Ok(match found.there {
-        There::NoDirectory => comes && item.from.is_none(),
-        There::Nothing => item.from.is_none(),
-        There::From => true,
-        There::To | There::Changed(_) | There::Other => false,
+        AtPath::NoDirectory => comes && item.from.is_none(),
+        AtPath::Nothing => item.from.is_none(),
+        AtPath::From => true,
+        AtPath::To | AtPath::Changed(_) | AtPath::Other => false,
     })
 }
 
@@ -173,12 +163,12 @@ fn has_original(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<boo
         return Ok(true);
     }
     let found = look_for(reach, item, &places)?;
-    let is_home = found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
-    Ok(is_home || !places.copied && found.is_out() || found.there == There::From)
+    let is_home = found.home.as_ref().is_some_and(|home| home.what != OffPath::Nothing);
+    Ok(is_home || !places.copied && found.is_out() || found.there == AtPath::From)
 }
 
-fn look_for<'s>(reach: &mut Reach, item: &'s Item, places: &'s Places) -> Result<Found<'s>, Error> {
-    Ok(Found::look(reach, &item.path, (item.from.as_ref(), item.to.as_ref()), places)?)
+fn look_for<'s>(reach: &mut Reach, item: &'s Item, places: &'s Places) -> Result<StepObjects<'s>, Error> {
+    Ok(StepObjects::look(reach, &item.path, (item.from.as_ref(), item.to.as_ref()), places)?)
 }
 
 fn lose_original(item: &mut Item, verb: Verb) {
@@ -189,14 +179,14 @@ fn lose_original(item: &mut Item, verb: Verb) {
     }
 }
 
-fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side], named: &[Left]) -> Header {
+fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side], named: &[LeftPath]) -> Header {
     let verb = journal.head.verb;
     let mut header = session.header.sealing(sides);
     header.mounts.clone_from(&journal.head.header.mounts);
     header.acted.clone_from(&journal.head.header.acted);
     header.sizes = sizes_after(header.sizes, verb, items, kept_bytes(items, verb), 0);
     header.left.retain(|left| journal.items.binary_search_by(|item| item.path.cmp(&left.path)).is_err());
-    header.left.extend(named.iter().map(|left| header::Left { path: left.path.clone(), is_in: verb.inward() }));
+    header.left.extend(named.iter().map(|left| header::NotUndone { path: left.path.clone(), is_in: verb.inward() }));
     header.left.sort_by(|one, other| one.path.cmp(&other.path));
     header
 }
@@ -249,9 +239,9 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
 
 /// True if what is to be put lies ready, and the path is as it was before the step.
 fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
-    let found = Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
-    let is_ready = found.ready.is_some_and(|ready| ready.what == Off::Ours);
-    let before = if step.from.is_some() { There::From } else { There::Nothing };
+    let found = StepObjects::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
+    let is_ready = found.ready.is_some_and(|ready| ready.what == OffPath::Ours);
+    let before = if step.from.is_some() { AtPath::From } else { AtPath::Nothing };
     Ok(step.to.is_some() && is_ready && found.there == before)
 }
 
@@ -270,13 +260,17 @@ fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Res
         // F13: after a power cut a file system may show it under both names.
         return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at()))?);
     }
-    if home.what == Off::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
+    if home.what == OffPath::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
 }
 
 /// Takes out of `stays` what is nowhere any more, with the reasons; it counts as undone. It was on a file system that was given up; went
 /// with the directory beside its target; was undone by an undo cut off after that, and changed since; or was away, before it was put,
 /// where something else has come.
-pub fn gone(reach: &mut Reach, journal: &Journal, stays: &mut Vec<(Turn, Left)>) -> Result<BTreeMap<usize, String>, Error> {
+pub fn vanished_items(
+    reach: &mut Reach,
+    journal: &Journal,
+    stays: &mut Vec<(Turn, LeftPath)>,
+) -> Result<BTreeMap<usize, String>, Error> {
     let lost = |(_, item): &(usize, &Item)| reach.roots.is_lost(&item.path);
     let lost = journal.items.iter().enumerate().filter(lost).map(|(i, _)| i);
     let mut gone: BTreeMap<usize, String> = lost.map(|i| (i, "it was given up with its file system".to_owned())).collect();
@@ -298,7 +292,7 @@ fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     let places = journal.frame().places(item);
     let found = look_for(reach, item, &places)?;
     // Not put yet, or back: the store has both.
-    if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Ours) {
+    if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == OffPath::Ours) {
         return Ok(true);
     }
     if found.may_be_changed(item.to.as_ref()) {
@@ -306,7 +300,7 @@ fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     }
     // A directory that was removed in place is only at home, too.
     let is_moved_home = item.made_again() || places.put_away().is_some();
-    let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
+    let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != OffPath::Nothing);
     Ok(!is_home && !found.is_put() && !found.is_out() && !found.has_both_names()? && is_held(reach, item, &places)?)
 }
 
@@ -318,7 +312,7 @@ fn is_held(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Erro
 
 /// Keeps the session's copy of what is gone under `displaced/`, durably, as it is the only one. Lists those, and what lay on a file
 /// system that was given up.
-pub fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<Left>, Error> {
+pub fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<LeftPath>, Error> {
     let mut given_up = Vec::new();
     let mut kept = Vec::new();
     for (i, why) in gone {
@@ -331,7 +325,7 @@ pub fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<us
         } else if !reach.roots.is_lost(&item.path) {
             continue;
         }
-        given_up.push(Left { path: item.path.clone(), why });
+        given_up.push(LeftPath { path: item.path.clone(), why });
     }
     if !kept.is_empty() {
         name_kept(fs, reach, journal, &kept)?;

@@ -1,30 +1,28 @@
 //! Takes an operation back after a failure or a crash: undoes it, and finishes what has to stay because somebody has changed it.
 
-use super::clean::add_kept;
-use super::clean::clean;
 use super::finish;
 use super::finish::finish;
-use super::undo::undo;
+use super::remove_prepared::{add_kept, clean};
+use super::undo_steps::undo;
 use crate::engine::error::stuck;
 use crate::engine::item;
-use crate::engine::journal::made_for;
-use crate::engine::journal::{Draft, Journal};
+use crate::engine::journal::{Draft, Journal, prepared_spots_of};
 use crate::engine::reach::Reach;
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::engine::work::records;
 use crate::error::{Against, Error, Kind, Reason};
 use crate::fs::Fs;
-use crate::fs::interrupt::{self, Asked};
-use crate::session::opened::Session;
+use crate::fs::interrupt::{self, OnSignal};
+use crate::session::open_session::Session;
 use crate::session::store::Store;
 
 /// The remains of an operation that was taken back.
 #[derive(Debug, Default)]
 pub struct Remains {
     /// Paths that somebody has changed: they are left as they are. What belongs to their changes is sealed.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
     /// Names of recant's own that stay, or may lie in a directory that is not where it was; and what was given up.
-    pub strays: Vec<Left>,
+    pub strays: Vec<LeftPath>,
     pub notes: Vec<String>,
 }
 
@@ -40,7 +38,7 @@ pub fn after_failure(
     why: Error,
 ) -> Error {
     // Whoever asked it to end has been heard: a copy or a hash of the undo is not to stop at that.
-    let _noting = interrupt::note(Asked::GoesOn);
+    let _noting = interrupt::note(OnSignal::GoesOn);
     match take_back_begun(fs, store, session, &mut reach, journal, begun) {
         Ok(Remains { left, strays, .. }) if left.is_empty() => undone(why, &strays),
         Ok(Remains { left, strays, .. }) => left_behind(session, journal, &why, &left, &strays),
@@ -49,7 +47,7 @@ pub fn after_failure(
 }
 
 /// The error when all was undone. `strays` were made ready and stay, or may lie in a directory that is not where it was.
-fn undone(why: Error, strays: &[Left]) -> Error {
+fn undone(why: Error, strays: &[LeftPath]) -> Error {
     let undone = if !strays.is_empty() {
         why.with_kind(Kind::LeftOut).with_state(format!("undone, except for this:\n{}", shown(strays)))
     } else {
@@ -59,7 +57,7 @@ fn undone(why: Error, strays: &[Left]) -> Error {
 }
 
 /// The error when paths that somebody has changed are done and sealed, the rest undone. `strays` are recant's own names that stay.
-fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left], strays: &[Left]) -> Error {
+fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[LeftPath], strays: &[LeftPath]) -> Error {
     let verb = journal.head.verb;
     let first = left.first().map(|left| &left.path);
     let rows: Vec<Against> = left.iter().chain(strays).map(|left| Against::new(&left.path, &*left.why)).collect();
@@ -73,8 +71,8 @@ fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left],
         .with_remedy_if(first.map(|path| finish::how_to_go_on(verb.inward(), session.id().as_str(), path)))
 }
 
-fn shown(left: &[Left]) -> String {
-    left.iter().map(Left::to_string).collect::<Vec<_>>().join("\n")
+fn shown(left: &[LeftPath]) -> String {
+    left.iter().map(LeftPath::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn half_done(store: &Store, journal: &Journal, why: &str) -> Error {
@@ -120,21 +118,21 @@ fn take_back_begun(
     begun: usize,
 ) -> Result<Remains, Error> {
     let mut stays = undo(fs, session, reach, journal, begun)?;
-    let gone = finish::gone(reach, journal, &mut stays)?;
+    let gone = finish::vanished_items(reach, journal, &mut stays)?;
     let given_up = finish::give_up(fs, reach, journal, &gone)?;
-    let rest = finish::rest(fs, session, reach, journal, &stays, !given_up.is_empty())?;
+    let rest = finish::journal_of_rest(fs, session, reach, journal, &stays, !given_up.is_empty())?;
     let made = match &rest {
-        None => journal.made(),
+        None => journal.prepared_spots(),
         Some(rest) => {
             let is_undone = |item: &&item::Item| rest.items.binary_search_by(|kept| kept.path.cmp(&item.path)).is_err();
             let frame = journal.frame();
-            journal.items.iter().filter(is_undone).flat_map(|item| made_for(&frame, item)).collect()
+            journal.items.iter().filter(is_undone).flat_map(|item| prepared_spots_of(&frame, item)).collect()
         }
     };
     let mut strays = clean(fs, session, reach, Some(journal), (&made, &journal.head.times))?;
     add_kept(reach, session, &made, &mut strays)?;
     strays.extend(given_up);
-    let is_named = |mode: &Left| rest.as_ref().is_some_and(|rest| rest.items.iter().any(|item| item.path == mode.path));
+    let is_named = |mode: &LeftPath| rest.as_ref().is_some_and(|rest| rest.items.iter().any(|item| item.path == mode.path));
     strays.extend(finish::modes(journal, &stays).into_iter().filter(|mode| !is_named(mode)));
     note_strays(fs, store, journal, &strays)?;
     let Some(rest) = rest else {
@@ -147,7 +145,7 @@ fn take_back_begun(
 }
 
 /// Logs what stays. I8: if recant is killed after the journal is gone there is no report, and nothing else names it.
-fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
-    let notes: Vec<String> = strays.iter().map(Left::to_string).collect();
+fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[LeftPath]) -> Result<(), Error> {
+    let notes: Vec<String> = strays.iter().map(LeftPath::to_string).collect();
     if notes.is_empty() { Ok(()) } else { records::note_report(fs, store, journal, notes) }
 }

@@ -1,18 +1,14 @@
 //! The phases that change the tree: apply, seal, settle. A failure before the seal undoes all that was done.
 
-use super::perform::check_time;
-use super::perform::perform;
+use super::perform::{check_time, perform};
 use super::prepare::Intended;
-use super::seal::make_seal_last;
-use super::seal::rename_header;
-use super::seal::write_facts;
-use super::settle::When;
-use super::settle::settle;
+use super::seal::{make_seal_last, rename_header, write_facts};
+use super::settle::{When, settle};
 use crate::engine::error::stuck;
 use crate::engine::item::Turn;
 use crate::engine::job::Verb;
 use crate::engine::journal::Journal;
-use crate::engine::plan::lay_out::Told;
+use crate::engine::plan::make_plan::Remarks;
 use crate::engine::progress::Progress;
 use crate::engine::reach::Reach;
 use crate::engine::recover::take_back::after_failure;
@@ -22,30 +18,30 @@ use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 
 /// The phase with every step done; nothing is known to be durable yet.
 pub struct Applied {
-    done: Done,
+    done: Outcome,
 }
 
 /// The phase with the new generation durable: nothing is undone any more.
 pub struct Sealed {
-    done: Done,
+    done: Outcome,
 }
 
 /// The results of apply for the next phases.
-struct Done {
+struct Outcome {
     journal: Journal,
     reach: Reach,
-    told: Told,
+    told: Remarks,
     /// For each item the ctime right after it was put: a later one is somebody else's.
     put: Vec<Option<Time>>,
 }
 
 /// A failure, with the number of steps that may have left something behind.
-struct Stopped {
+struct Failure {
     why: Error,
     begun: usize,
 }
@@ -56,8 +52,8 @@ impl Intended {
         let Intended { journal, mut reach, mut told } = self;
         reach.reopen();
         match do_steps(fs, &mut reach, &journal, &mut told.left, progress) {
-            Ok(put) => Ok(Applied { done: Done { journal, reach, told, put } }),
-            Err(Stopped { why, begun }) => Err(after_failure(fs, store, session, reach.going_back(), &journal, begun, why)),
+            Ok(put) => Ok(Applied { done: Outcome { journal, reach, told, put } }),
+            Err(Failure { why, begun }) => Err(after_failure(fs, store, session, reach.going_back(), &journal, begun, why)),
         }
     }
 }
@@ -69,23 +65,23 @@ fn do_steps(
     journal: &Journal,
     left: &mut Vec<(AbsPath, String)>,
     progress: &dyn Progress,
-) -> Result<Vec<Option<Time>>, Stopped> {
+) -> Result<Vec<Option<Time>>, Failure> {
     let all = journal.turns.len();
     let mut put = vec![None; journal.items.len()];
     for (done, turn) in journal.turns.iter().enumerate() {
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
-        go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
+        go_on.map_err(|why| Failure { why: why.into(), begun: done })?;
         let ctime = perform(fs, reach, &journal.step(*turn), left).map_err(|why| {
             // A step that met something else has put it back, or has not begun.
             let begun = if why.kind() == Kind::Conflict { done } else { done + 1 };
-            Stopped { why, begun }
+            Failure { why, begun }
         })?;
         if let Turn::Move(i) | Turn::Finish(i) = *turn {
             put[i as usize] = ctime;
         }
     }
-    set_times(fs, reach, journal, left).map_err(|why| Stopped { why, begun: all })?;
+    set_times(fs, reach, journal, left).map_err(|why| Failure { why, begun: all })?;
     Ok(put)
 }
 
@@ -105,7 +101,7 @@ impl Applied {
         let mut done = self.done;
         let durable = write_facts(fs, session, &mut done.reach, &done.journal, Some(&done.put));
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
-            let Done { journal, reach, .. } = done;
+            let Outcome { journal, reach, .. } = done;
             return Err(after_failure(fs, store, session, reach.going_back(), &journal, journal.turns.len(), why));
         }
         let noted = make_seal_last(fs, store, session, &done.journal).map_err(|why| unsealed(session, &done.journal, &why))?;
@@ -118,7 +114,7 @@ impl Applied {
 impl Sealed {
     /// Settles and returns the report. Nothing is undone any more: an error leaves the journal for the next verb.
     pub fn settle(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Report, Error> {
-        let Done { journal, mut reach, mut told, .. } = self.done;
+        let Outcome { journal, mut reach, mut told, .. } = self.done;
         match settle(fs, store, session, &mut reach, &journal, When::Now) {
             Ok(notes) => told.notes.extend(notes),
             Err(error) => {

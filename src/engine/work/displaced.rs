@@ -1,7 +1,6 @@
 //! `displaced/<generation>/`: keeps what `--force` overwrites, and whatever else only a person may remove.
 
-use crate::engine::journal::Journal;
-use crate::engine::journal::displaced;
+use crate::engine::journal::{Journal, displaced};
 use crate::engine::reach::Reach;
 use crate::error::Error;
 use crate::fs::Fs;

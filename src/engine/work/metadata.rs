@@ -2,8 +2,7 @@
 
 use crate::engine::item::Turn;
 use crate::engine::journal::Journal;
-use crate::engine::reach::Reach;
-use crate::engine::reach::open;
+use crate::engine::reach::{Reach, open};
 use crate::error::{Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};

@@ -6,8 +6,7 @@ use crate::engine::plan::conflict;
 use crate::engine::plan::conflict::Conflict;
 use crate::engine::plan::rights::with_rights;
 use crate::engine::reach::{Named, Reach};
-use crate::engine::recover::find;
-use crate::engine::recover::undo;
+use crate::engine::recover::{find_objects, undo_steps};
 use crate::engine::step::{Act, Spot, Step};
 use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
@@ -33,7 +32,7 @@ pub fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(A
 pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsPath, String)>) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
-            let conflict = Conflict::said(step.path, "its directory is gone, or a symlink is above it");
+            let conflict = Conflict::because(step.path, "its directory is gone, or a symlink is above it");
             return Err(conflict::refused(vec![conflict]));
         }
         other => other?,
@@ -51,7 +50,7 @@ pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsP
         }
         Act::Place => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
-            fs.place(to_at.at(), target.at()).map_err(|error| taken(step, error))?;
+            fs.place(to_at.at(), target.at()).map_err(|error| name_taken(step, error))?;
         }
         Act::Replace => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
@@ -61,7 +60,7 @@ pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsP
                 // Put back at once; the caller undoes what is done so far.
                 let swap = || fs.exchange(to_at.at(), target.at());
                 swap().at("put back", step.path)?;
-                return Err(match undo::written_meanwhile(&to_at, step.to.as_deref())? {
+                return Err(match undo_steps::written_meanwhile(&to_at, step.to.as_deref())? {
                     None => conflict,
                     // It met a writer in that moment: it stays for the undo to name, and is no held content any more.
                     Some(how) => {
@@ -127,10 +126,10 @@ fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Resu
     Ok(reach.spot(spot)?)
 }
 
-fn taken(step: &Step<'_>, error: IoError) -> Error {
+fn name_taken(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            conflict::refused(vec![Conflict::said(step.path, "something appeared there meanwhile")])
+            conflict::refused(vec![Conflict::because(step.path, "something appeared there meanwhile")])
         }
         _ => IoError { path: step.path.to_string(), act: "put in place", ..error }.into(),
     }
@@ -138,7 +137,7 @@ fn taken(step: &Step<'_>, error: IoError) -> Error {
 
 fn vanished(step: &Step<'_>, error: IoError) -> Error {
     match error.kind() {
-        std::io::ErrorKind::NotFound => conflict::refused(vec![Conflict::said(step.path, VANISHED)]),
+        std::io::ErrorKind::NotFound => conflict::refused(vec![Conflict::because(step.path, VANISHED)]),
         _ => IoError { path: step.path.to_string(), act: "move", ..error }.into(),
     }
 }
@@ -160,7 +159,7 @@ fn remove_directory(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), 
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
-    if planned.is_told_by_content() && !find::holds(Some(out), Some(planned))? {
+    if planned.is_told_by_content() && !find_objects::holds(Some(out), Some(planned))? {
         return Err(changed(step, REPLACED));
     }
     if planned.state.is_dir() {
@@ -203,7 +202,7 @@ const VANISHED: &str = "it vanished meanwhile";
 const REPLACED: &str = "something else was put there meanwhile";
 
 fn changed(step: &Step<'_>, why: &str) -> Error {
-    conflict::refused(vec![Conflict::said(step.path, why)])
+    conflict::refused(vec![Conflict::because(step.path, why)])
 }
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {

@@ -8,9 +8,8 @@ use super::sync::MANY;
 use super::{metadata, records, reserve};
 use crate::engine::error::refused_at;
 use crate::engine::item::{Frame, Item};
-use crate::engine::journal::displaced;
-use crate::engine::journal::{Draft, Journal, Written};
-use crate::engine::plan::lay_out::{Plan, Told};
+use crate::engine::journal::{Draft, Journal, Written, displaced};
+use crate::engine::plan::make_plan::{Plan, Remarks};
 use crate::engine::reach::{Named, Reach};
 use crate::engine::recover::take_back::take_back_prepared;
 use crate::engine::step::{Places, Spot};
@@ -20,7 +19,7 @@ use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 use crate::tree::observe;
 use crate::tree::observe::Seen;
@@ -37,14 +36,14 @@ pub struct Prepared {
 pub struct Intended {
     pub journal: Journal,
     pub reach: Reach,
-    pub told: Told,
+    pub told: Remarks,
 }
 
 impl Plan {
     /// Makes every `to` ready on its target's mount and copies what cannot be moved. A failure removes all of it again.
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared, Error> {
         let head = &self.journal.head;
-        let draft = Draft { made: self.journal.made(), times: head.times.clone(), generation: head.generation + 1 };
+        let draft = Draft { made: self.journal.prepared_spots(), times: head.times.clone(), generation: head.generation + 1 };
         let begun = if self.makes_much() { draft.write(fs, store, session.id()) } else { Ok(()) };
         match begun.and_then(|()| self.make_ready(fs, store, session, &draft)) {
             Ok(touched) => Ok(Prepared { plan: self, draft, touched }),
@@ -239,10 +238,10 @@ impl<'a> Hands<'a> {
             touched.object(to_at);
             return Ok(());
         }
-        let mut now = observe::look(at)?.ok_or_else(|| gone(at))?;
+        let mut now = observe::look(at)?.ok_or_else(|| vanished(at))?;
         if is_dir && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
-            now = observe::look(at)?.ok_or_else(|| gone(at))?;
+            now = observe::look(at)?.ok_or_else(|| vanished(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
@@ -251,7 +250,7 @@ impl<'a> Hands<'a> {
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
-                false => observe::look(at)?.ok_or_else(|| gone(at))?,
+                false => observe::look(at)?.ok_or_else(|| vanished(at))?,
             };
             if !now.state.meta.mtime.shows(to.state.meta.mtime) {
                 self.untimed.push(item.path.clone());
@@ -298,7 +297,7 @@ impl<'a> Hands<'a> {
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),
         }?;
-        let now = observe::look(at)?.ok_or_else(|| gone(at))?;
+        let now = observe::look(at)?.ok_or_else(|| vanished(at))?;
         if dress {
             metadata::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
         } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
@@ -334,7 +333,7 @@ impl<'a> Hands<'a> {
                 return Err(refused_at(from.at(), why));
             }
             if dress {
-                let now = observe::look(at)?.ok_or_else(|| gone(at))?;
+                let now = observe::look(at)?.ok_or_else(|| vanished(at))?;
                 metadata::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
             }
         } else {
@@ -357,7 +356,7 @@ fn of_path(error: Error, path: &AbsPath, session: &Id) -> Error {
     }
 }
 
-fn gone(at: Entry<'_>) -> Error {
+fn vanished(at: Entry<'_>) -> Error {
     refused_at(at, "it vanished while it was made ready")
 }
 

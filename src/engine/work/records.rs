@@ -9,16 +9,16 @@ use crate::engine::item::Item;
 use crate::engine::job::Verb;
 use crate::engine::journal::Journal;
 use crate::engine::reach::Reach;
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::engine::step::Act;
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
-use crate::session::lines::Written;
+use crate::session::changes_file::Written;
 use crate::session::log;
-use crate::session::opened::{Session, part};
+use crate::session::open_session::{Session, part};
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::hash::Hash;
@@ -165,7 +165,7 @@ pub fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(
 /// Logs what is sealed: that it is done, or what of it had to stay, and why.
 pub fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let Some(rest) = &journal.head.rest else { return note(fs, store, journal, DONE) };
-    let notes = rest.iter().map(Left::to_string).collect();
+    let notes = rest.iter().map(LeftPath::to_string).collect();
     log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })
 }
 

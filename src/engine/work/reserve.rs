@@ -13,8 +13,8 @@ use crate::engine::error::no_room;
 use crate::error::{Against, At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
-use crate::session::opened::Session;
-use crate::session::prune::RESERVE;
+use crate::session::open_session::Session;
+use crate::session::prune_sessions::RESERVE;
 use crate::settings;
 
 /// For a header, the line of the log, directories that grow by a block, and partly used blocks: bytes.

@@ -3,15 +3,14 @@
 use std::fs::File;
 
 use super::records;
-use super::sync::NEW_HEADER;
-use super::sync::sync_touched;
+use super::sync::{NEW_HEADER, sync_touched};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::engine::journal::Journal;
 use crate::engine::reach::Reach;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
-use crate::session::opened::{Session, header_bytes};
+use crate::session::open_session::{Session, header_bytes};
 use crate::session::store::Store;
 
 /// Writes the next manifest and header, each whole under another name and durable with every change. `put` has, for each item, the ctime

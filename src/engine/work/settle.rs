@@ -3,30 +3,24 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::displaced::displaced_below;
-use super::displaced::make_directory;
+use super::displaced::{displaced_below, make_directory};
 use super::records;
-use super::sync::MANY;
-use super::sync::sync_directory;
-use super::sync::sync_names;
+use super::sync::{MANY, sync_directory, sync_names};
 use crate::checkpoint::manifest::{Former, NEW, Reading, name_written};
 use crate::engine::item::Item;
 use crate::engine::journal::Journal;
 use crate::engine::plan::rights::with_rights;
-use crate::engine::reach::Reach;
-use crate::engine::reach::open;
-use crate::engine::reach::split;
-use crate::engine::recover::clean::STRAY;
-use crate::engine::recover::clean::is_another;
-use crate::engine::recover::undo::is_open_for_writing;
+use crate::engine::reach::{Reach, open, split};
+use crate::engine::recover::remove_prepared::{STRAY, is_another};
+use crate::engine::recover::undo_steps::is_open_for_writing;
 use crate::engine::step::{Act, Spot};
 use crate::error::{Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::Store;
-use crate::tree::observe;
+use crate::tree::observe::Seen;
 use crate::tree::state::Identity;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,65 +103,87 @@ fn write_again(
 /// copies of what was put. Returns the places where names went or Prepare had made any.
 fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
     let frame = journal.frame();
-    let mut gone = Vec::new();
     // Inodes whose times recant itself has set, under another name of theirs.
     let set = |item: &&Item| item.act == Act::SetMeta;
-    let several = |from: &&observe::Seen| from.nlink > 1;
+    let several = |from: &&Seen| from.nlink > 1;
     let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
     let dressed: Dressed = from.map(|from| from.print.identity).collect();
     if when == When::Recovering {
         notes.extend(kept_before(reach, journal)?);
     }
+    let mut letting = LettingGo { fs, reach, journal, when, dressed, gone: Vec::new(), notes };
     for item in &journal.items {
         let places = frame.places(item);
         if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
-            let aside = frame.aside(item, from);
-            let why = if places.copied { still_needed(reach, out, from, &dressed)? } else { None };
-            if let (Some(aside), Some(why)) = (&aside, why) {
-                put_aside(fs, reach, out, aside)?;
-                notes.push(format!("{}: {why} is kept as {aside}", item.path));
-                gone.push(out.clone());
-            } else {
-                if let Some(aside) = aside.filter(|_| places.copied && when == When::Recovering)
-                    && stat_of(reach, &aside)?.is_some()
-                {
-                    let what = if from.state.is_dir() {
-                        "what was put into the directory"
-                    } else {
-                        "what somebody had open for writing"
-                    };
-                    notes.push(format!("{}: {what} is kept as {aside}", item.path));
-                }
-                match remove(fs, reach, journal, item, out)? {
-                    Removed::Away => {}
-                    Removed::NoDirectory => notes.push(format!("{out}: {STRAY}")),
-                    Removed::Filled(kept) => {
-                        notes.push(filled(item, &kept));
-                        gone.push(kept);
-                    }
-                }
-                gone.push(out.clone());
-            }
+            letting.came_out(item, from, out, places.copied)?;
         }
         // D12: the inode itself was moved, so whoever has it open, or another name of it, writes to what is kept.
         if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
-            && written_since(reach, home, from, &dressed)?
+            && written_since(letting.reach, home, from, &letting.dressed)?
         {
             let path = &item.path;
-            notes.push(format!(
+            letting.notes.push(format!(
                 "{path}: the previous object was written to after it was moved into the session; {home} has it as it is now"
             ));
         }
         if let Some(spare) = places.spare {
-            if let Removed::Filled(kept) = remove(fs, reach, journal, item, &spare)? {
-                notes.push(filled(item, &kept));
-                gone.push(kept);
-            }
-            gone.push(spare);
+            letting.spare(item, spare)?;
         }
-        gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
+        letting.gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
     }
-    Ok(gone)
+    Ok(letting.gone)
+}
+
+struct LettingGo<'a> {
+    fs: &'a Fs,
+    reach: &'a mut Reach,
+    journal: &'a Journal,
+    when: When,
+    dressed: Dressed,
+    /// The places where names went or Prepare had made any.
+    gone: Vec<Spot>,
+    notes: &'a mut Vec<String>,
+}
+
+impl LettingGo<'_> {
+    /// Lets go what came out, unless somebody has written to it.
+    fn came_out(&mut self, item: &Item, from: &Seen, out: &Spot, copied: bool) -> Result<(), Error> {
+        let aside = self.journal.frame().aside(item, from);
+        let why = if copied { still_needed(self.reach, out, from, &self.dressed)? } else { None };
+        if let (Some(aside), Some(why)) = (&aside, why) {
+            put_aside(self.fs, self.reach, out, aside)?;
+            self.notes.push(format!("{}: {why} is kept as {aside}", item.path));
+            self.gone.push(out.clone());
+            return Ok(());
+        }
+        if let Some(aside) = aside.filter(|_| copied && self.when == When::Recovering)
+            && stat_of(self.reach, &aside)?.is_some()
+        {
+            let what = if from.state.is_dir() { "what was put into the directory" } else { "what somebody had open for writing" };
+            self.notes.push(format!("{}: {what} is kept as {aside}", item.path));
+        }
+        match remove(self.fs, self.reach, self.journal, item, out)? {
+            Removed::Away => {}
+            Removed::NoDirectory => self.notes.push(format!("{out}: {STRAY}")),
+            Removed::Filled(kept) => self.keep_filled(item, kept),
+        }
+        self.gone.push(out.clone());
+        Ok(())
+    }
+
+    /// Lets go the store's own copy of what was put.
+    fn spare(&mut self, item: &Item, spare: Spot) -> Result<(), Error> {
+        if let Removed::Filled(kept) = remove(self.fs, self.reach, self.journal, item, &spare)? {
+            self.keep_filled(item, kept);
+        }
+        self.gone.push(spare);
+        Ok(())
+    }
+
+    fn keep_filled(&mut self, item: &Item, kept: Spot) {
+        self.notes.push(filled(item, &kept));
+        self.gone.push(kept);
+    }
 }
 
 /// Notes for what an earlier try put aside in the session, perhaps without a report.
@@ -241,7 +257,7 @@ fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<
 }
 
 /// The reason why the copy of an object is not enough: somebody has written to the object since, or still can (D12).
-fn still_needed(reach: &mut Reach, out: &Spot, from: &observe::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
+fn still_needed(reach: &mut Reach, out: &Spot, from: &Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
     if written_since(reach, out, from, dressed)? {
         return Ok(Some("it was written to meanwhile; its last content"));
     }
@@ -255,7 +271,7 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &observe::Seen, dressed: &D
 type Dressed = HashSet<Identity>;
 
 /// True if the object at `spot` was written to since it was seen as `from`. A time that recant itself has set proves nothing.
-fn written_since(reach: &mut Reach, spot: &Spot, from: &observe::Seen, dressed: &Dressed) -> Result<bool, Error> {
+fn written_since(reach: &mut Reach, spot: &Spot, from: &Seen, dressed: &Dressed) -> Result<bool, Error> {
     let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_dir()) else { return Ok(false) };
     let touched = stat.mtime != from.state.meta.mtime && !dressed.contains(&from.print.identity);
     Ok(touched || from.state.is_file() && stat.size != from.state.size())

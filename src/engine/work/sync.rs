@@ -5,9 +5,7 @@ use std::fs::File;
 
 use crate::engine::item::Item;
 use crate::engine::journal::Journal;
-use crate::engine::reach::Reach;
-use crate::engine::reach::open;
-use crate::engine::reach::split;
+use crate::engine::reach::{Reach, open, split};
 use crate::engine::step::{Act, Spot};
 use crate::error::Error;
 use crate::fs::Fs;
@@ -52,7 +50,7 @@ pub fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(Fil
         match reach.held(below) {
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
             // An interrupted undo had removed it.
-            Err(error) if error.leads_nowhere() && journal.made().contains(&Spot::Session(below.clone())) => {}
+            Err(error) if error.leads_nowhere() && journal.prepared_spots().contains(&Spot::Session(below.clone())) => {}
             Err(error) => return Err(error.into()),
         }
     }

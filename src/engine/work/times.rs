@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use crate::engine::journal::Journal;
-use crate::engine::reach::Reach;
-use crate::engine::reach::open;
+use crate::engine::reach::{Reach, open};
 use crate::engine::step::DirectoryTime;
 use crate::error::{Error, IoError};
 use crate::fs::Fs;

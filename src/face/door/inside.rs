@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::capture::run::inside::Inside;
+use crate::capture::run::is_inside::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::face::args::{Cli, Verb};
 use crate::face::call::Call;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::Parser;
 use rustix::process::Signal;
 
-use crate::compare::shown::Names;
+use crate::compare::path_text::Names;
 use crate::error::{Error, Kind};
 use crate::face::args::{self, Cli, Global, Verb};
 use crate::face::ended::Ended;

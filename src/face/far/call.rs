@@ -36,7 +36,7 @@ impl<'a> Far<'a> {
             Stream::Output => out.pass(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        self.ended(self.link.carry_out(&self.request, input, &mut sink))
+        self.ended(self.link.run_verb(&self.request, input, &mut sink))
     }
 
     /// Carries out the request with this call's terminal as the machine's own.

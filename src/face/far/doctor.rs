@@ -24,7 +24,7 @@ impl Far<'_> {
             Stream::Output => printed.write_all(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        let ended = self.link.carry_out(&self.request, None, &mut sink);
+        let ended = self.link.run_verb(&self.request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
             let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };

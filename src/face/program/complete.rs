@@ -24,7 +24,7 @@ use crate::face::text::steps;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::Store;
 use crate::settings::From as Origin;
 use crate::snapshot::series::Series;

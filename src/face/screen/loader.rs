@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-use super::facts::{Contents, Look, Open, Seen};
 use super::sheet::Sheet;
+use super::world::{Contents, Look, Open, ViewedChanges};
 use crate::tree::hash::Hash;
 
 /// The time between two looks.
 pub const EACH: Duration = Duration::from_millis(700);
 
 /// A request to the reading thread.
-enum Asked {
+enum LoadRequest {
     /// A change, at once: what was asked for before is not waited for any more.
     Sheet(usize),
     /// A change that is shown, if it stands otherwise than by this mark.
@@ -22,7 +22,7 @@ enum Asked {
     Counts(Vec<usize>),
 }
 
-pub enum Told {
+pub enum Loaded {
     Sheet(usize, Arc<Sheet>),
     /// Lines that came and went with a change, where they can be counted; true if something stands against it.
     Counts(usize, Option<(usize, usize)>, bool),
@@ -30,8 +30,8 @@ pub enum Told {
 
 /// Reads the contents of changes in a thread, which ends with it.
 pub struct Loader {
-    ask: Sender<Asked>,
-    told: Receiver<Told>,
+    ask: Sender<LoadRequest>,
+    told: Receiver<Loaded>,
 }
 
 impl Loader {
@@ -45,25 +45,25 @@ impl Loader {
 
     pub fn want(&self, i: usize) {
         // The thread ends only with this, or by a panic, which ends the program.
-        drop(self.ask.send(Asked::Sheet(i)));
+        drop(self.ask.send(LoadRequest::Sheet(i)));
     }
 
     /// Asks for a change anew if it stands otherwise than by this mark.
     pub fn want_again(&self, i: usize, mark: Hash) {
-        drop(self.ask.send(Asked::Again(i, mark)));
+        drop(self.ask.send(LoadRequest::Again(i, mark)));
     }
 
     pub fn want_counts(&self, indexes: Vec<usize>) {
-        drop(self.ask.send(Asked::Counts(indexes)));
+        drop(self.ask.send(LoadRequest::Counts(indexes)));
     }
 
     /// The next answer, if there is one.
-    pub fn next(&self) -> Option<Told> {
+    pub fn next(&self) -> Option<Loaded> {
         self.told.try_recv().ok()
     }
 }
 
-fn read(open: &Open, asked: &Receiver<Asked>, tell: &Sender<Told>) {
+fn read(open: &Open, asked: &Receiver<LoadRequest>, tell: &Sender<Loaded>) {
     if let Err(why) = open(&mut |contents| serve(contents, asked, tell)) {
         serve(&mut Unread(why), asked, tell);
     }
@@ -78,14 +78,14 @@ impl Contents for Unread {
     }
 }
 
-fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Told>) {
+fn serve(contents: &mut dyn Contents, asked: &Receiver<LoadRequest>, tell: &Sender<Loaded>) {
     let mut counts = VecDeque::new();
     loop {
         let (mut wanted, mut again) = (None, None);
-        let mut note = |asked: Asked, counts: &mut VecDeque<usize>| match asked {
-            Asked::Sheet(i) => wanted = Some(i),
-            Asked::Again(i, mark) => again = Some((i, mark)),
-            Asked::Counts(indexes) => counts.extend(indexes),
+        let mut note = |asked: LoadRequest, counts: &mut VecDeque<usize>| match asked {
+            LoadRequest::Sheet(i) => wanted = Some(i),
+            LoadRequest::Again(i, mark) => again = Some((i, mark)),
+            LoadRequest::Counts(indexes) => counts.extend(indexes),
         };
         if counts.is_empty() {
             let Ok(first) = asked.recv() else { return };
@@ -102,11 +102,11 @@ fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Tol
             wanted = again.filter(|(i, mark)| contents.mark(*i).is_some_and(|now| now != *mark)).map(|(i, _)| i);
         }
         let told = match wanted {
-            Some(i) => Told::Sheet(i, Arc::new(contents.sheet(i))),
+            Some(i) => Loaded::Sheet(i, Arc::new(contents.sheet(i))),
             None => match counts.pop_front() {
                 Some(i) => {
                     let sheet = contents.sheet(i);
-                    Told::Counts(i, sheet.counts, sheet.is_conflict)
+                    Loaded::Counts(i, sheet.counts, sheet.is_conflict)
                 }
                 None => continue,
             },
@@ -119,7 +119,7 @@ fn serve(contents: &mut dyn Contents, asked: &Receiver<Asked>, tell: &Sender<Tol
 
 /// Looks again and again, in a thread, whether something else stands there.
 pub struct Watcher {
-    found: Receiver<Result<Seen, String>>,
+    found: Receiver<Result<ViewedChanges, String>>,
     _stop: Sender<()>,
 }
 
@@ -150,7 +150,7 @@ impl Watcher {
     }
 
     /// The newest that was found.
-    pub fn next(&self) -> Option<Result<Seen, String>> {
+    pub fn next(&self) -> Option<Result<ViewedChanges, String>> {
         self.found.try_iter().last()
     }
 }

@@ -8,26 +8,26 @@
 //! - The terminal is as before when the screen ends: also after an error, a panic, a signal, and while it is stopped.
 //! - No key waits for a content that is read.
 
-mod answers;
-mod ask;
-mod choice;
-mod deeds;
+mod confirmation;
+mod cursor;
+mod decisions;
 mod draw;
-pub mod facts;
+mod event_loop;
+mod key_input;
 mod keys;
-mod life;
-mod list;
 mod loader;
-mod moves;
 mod outline;
-mod places;
 mod rows;
-mod screen;
+mod selection;
 pub mod sheet;
+mod side_list;
+mod state;
 mod terminal;
 mod theme;
 
-pub use life::show;
+pub use event_loop::show;
 
 #[cfg(test)]
 mod tests;
+mod viewed_place;
+pub mod world;

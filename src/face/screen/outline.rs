@@ -299,20 +299,12 @@ impl Building<'_> {
 #[cfg(test)]
 mod tests {
     use crate::face::screen::outline::*;
-    use crate::session::change::{Before, Marks};
+    use crate::session::change::Before;
 
     fn changes(paths: &[&str]) -> Vec<Change> {
         let mut changes: Vec<Change> = paths
             .iter()
-            .map(|path| Change {
-                n: 0,
-                path: AbsPath::parse(path).unwrap(),
-                before: Before { object: None, print: None },
-                after: None,
-                marks: Marks::default(),
-                step: None,
-                from: None,
-            })
+            .map(|path| Change::new(0, AbsPath::parse(path).unwrap(), Before { object: None, print: None }, None))
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes

@@ -3,15 +3,14 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::compare::blocks::between::Blocks;
 use crate::compare::blocks::block::Block;
+use crate::compare::blocks::find_blocks::Blocks;
 use crate::compare::blocks::lines;
-use crate::compare::blocks::words::Marks;
-use crate::compare::blocks::words::words;
+use crate::compare::blocks::words::{Marks, words};
 use crate::compare::entries::Text;
+use crate::compare::escape_terminal;
 use crate::compare::span::pieces;
 use crate::compare::view::View;
-use crate::compare::visible;
 use crate::fs::path::Shown;
 use crate::tree::hash::Hash;
 
@@ -83,7 +82,7 @@ pub struct Sheet {
     pub is_conflict: bool,
     /// The hash of the two contents, by which parts are chosen.
     pub hash: Hash,
-    /// How the change stood when it was read: [`Contents::mark`](super::facts::Contents::mark).
+    /// How the change stood when it was read: [`Contents::mark`](super::world::Contents::mark).
     pub mark: Option<Hash>,
 }
 
@@ -241,7 +240,7 @@ impl Sheet {
     fn add_block(&mut self, blocks: &Blocks<'_>, block: &Block, n: usize) {
         let (removed, added) = (blocks.removed(block), blocks.added(block));
         let marks = if removed.is_empty() || added.is_empty() { None } else { words(removed, added) };
-        let marks = marks.filter(|marks| tell(marks, removed, added));
+        let marks = marks.filter(|marks| marks.help(removed, added));
         let of = |side: &dyn Fn(&Marks) -> &Vec<Vec<Range<usize>>>, i: usize| {
             marks.as_ref().map(|marks| side(marks)[i].clone()).unwrap_or_default()
         };
@@ -257,15 +256,8 @@ impl Sheet {
     }
 }
 
-/// True if marks tell more than the lines alone: most of these is the same.
-fn tell(marks: &Marks, old: &[&[u8]], new: &[&[u8]]) -> bool {
-    let marked: usize = marks.old.iter().chain(&marks.new).flatten().map(ExactSizeIterator::len).sum();
-    let all: usize = old.iter().chain(new).map(|line| line.len()).sum();
-    marked * 2 < all
-}
-
 fn plain(kind: Kind, text: &str) -> Line {
-    Line { kind, old: 0, new: 0, block: 0, at: 0, text: vec![(false, visible::message(text).replace('\n', " "))] }
+    Line { kind, old: 0, new: 0, block: 0, at: 0, text: vec![(false, escape_terminal::message(text).replace('\n', " "))] }
 }
 
 /// The text of a line in pieces, harmless and with tabs as blanks. A line without an end says so.
@@ -277,7 +269,7 @@ fn pieced(line: &[u8], marks: &[Range<usize>]) -> Vec<Piece> {
     let mut column = 0;
     let mut found: Vec<Piece> = Vec::new();
     for (marked, piece) in pieces(shown, marks) {
-        let piece = visible::content(piece);
+        let piece = escape_terminal::content(piece);
         let mut text = String::new();
         for c in String::from_utf8_lossy(&piece).chars() {
             if c == '\t' {

@@ -9,12 +9,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 
 use super::draw;
-use super::facts::{Act, Contents, Deed, Ended, Look, May, Place, Planned, Program, Row, Seen, World};
-use super::screen::{Counted, Screen};
 use super::sheet::{Kind, Line, Sheet};
+use super::state::{Counted, Screen};
 use super::theme::Theme;
+use super::world::{Act, AllowedActs, Contents, Decision, Ended, Look, Place, Planned, Program, Row, ViewedChanges, World};
 use crate::compare::entries::Taken;
-use crate::compare::picked::{Pick, Picked};
+use crate::compare::selection::{Pick, Picked};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Marks};
@@ -86,8 +86,8 @@ impl World for Paper {
         let changes = Arc::new(self.0.clone());
         let sides = Arc::new(vec![Side::Never; changes.len()]);
         Arc::new(move |mark| {
-            let may = May { commit: true, discard: true, choose: true, steps: true, ..May::default() };
-            let seen = Seen {
+            let may = AllowedActs { commit: true, discard: true, choose: true, steps: true, ..AllowedActs::default() };
+            let seen = ViewedChanges {
                 title: "session k3fa".into(),
                 state: "pending".into(),
                 about: "make install".into(),
@@ -106,12 +106,12 @@ impl World for Paper {
         })
     }
 
-    fn pick(&mut self, seen: &Seen, _: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
+    fn pick(&mut self, seen: &ViewedChanges, _: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String> {
         let pick = |(i, taken): (usize, Taken)| Pick { path: seen.changes[i].path.clone(), taken, seen: Hash::of(b"seen") };
         Ok(Planned { picked: Picked(parts.into_iter().map(pick).collect()), notes: Vec::new() })
     }
 
-    fn carry_out(&mut self, _: Deed) -> Ended {
+    fn perform(&mut self, _: Decision) -> Ended {
         Ended::Refused(vec!["this is paper".into()])
     }
 
@@ -129,7 +129,7 @@ impl World for Paper {
         Err("there are none".into())
     }
 
-    fn open(&mut self, _: &Seen, _: usize, _: Program) -> Ended {
+    fn open(&mut self, _: &ViewedChanges, _: usize, _: Program) -> Ended {
         Ended::Done(Vec::new())
     }
 }
@@ -147,7 +147,7 @@ fn drawn(mut paper: Paper, is_colored: bool, (width, height): (u16, u16), keys: 
     loop {
         terminal.draw(|frame| draw::screen(&mut screen, frame)).unwrap();
         while screen.is_waiting() || screen.counted.contains(&Counted::Unknown) {
-            screen.hear();
+            screen.take_loaded();
             std::thread::yield_now();
         }
         terminal.draw(|frame| draw::screen(&mut screen, frame)).unwrap();
@@ -216,19 +216,6 @@ fn in_80_columns_the_difference_has_the_whole_width() {
         ⋯ 13 unchanged lines
     [ ]    17 +    added
         17 18  end
-
-
-
-
-
-
-
-
-
-
-
-
-
 
      Space chooses a line
      Space choose  ] next block  | side by side  l lines  c commit  ? help  q back

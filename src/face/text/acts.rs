@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{discard, fact, waiting};
 use crate::capture::layers::rejoin::Rest;
 use crate::checkpoint::limits::Large;
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::engine::job::Verb;
-use crate::engine::report::{Left, Report, Row};
+use crate::engine::report::{LeftPath, Report, Row};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
@@ -287,9 +287,9 @@ fn whole_list(report: &Report, tail: &str) -> String {
 }
 
 /// Prints the paths that were left out, each with the reason.
-pub fn say_skipped(out: &Out, rows: &[Left], whole: &str) {
+pub fn say_skipped(out: &Out, rows: &[LeftPath], whole: &str) {
     const SKIPPED: &str = "skipped";
-    let row = |Left { path, why }: &Left| {
+    let row = |LeftPath { path, why }: &LeftPath| {
         let row = format!("{}: {why}", out.shown(path));
         if out.is_for_people() { figures::filled_after(SKIPPED, &row, 10) } else { format!("{SKIPPED:<10}{row}") }
     };

@@ -1,7 +1,7 @@
 //! `checkpoint list`, `show` and `verify`, in words.
 
 use super::list::say_damaged;
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;

@@ -1,6 +1,7 @@
 //! `config`, in words.
 
-use crate::compare::shown::{columns, padded};
+use crate::compare::path_text::columns;
+use crate::compare::path_text::padded;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;

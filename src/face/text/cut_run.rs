@@ -1,12 +1,12 @@
 //! Words for a run of `run --in` whose recant was killed.
 
-use crate::capture::run::hold::start_of;
-use crate::compare::shown::cut_off;
+use crate::capture::run::held_run::start_of;
+use crate::compare::path_text::cut_off;
 use crate::error::command;
 use crate::face::figures;
 use crate::fs::path::Shown;
 use crate::session::id::Id;
-use crate::session::running::Record;
+use crate::session::run_in_place::Record;
 use crate::verb::run::recovered::{CutRun, Outcome};
 
 /// The outcome of a recovery, in a line or two.

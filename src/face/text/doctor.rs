@@ -8,7 +8,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::surroundings::surroundings;
 use crate::face::{args, figures, place};
-use crate::session::run::Coverage;
+use crate::session::run_record::Coverage;
 use crate::verb::doctor::{self as verb, Surroundings, Verdict, Way};
 
 /// The column at which the verdicts begin.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::out::Out;
 use crate::fs::path::Shown;

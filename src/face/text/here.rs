@@ -2,9 +2,9 @@
 
 use super::agent::turns::newest;
 use super::list::shown;
-use crate::compare::shown::columns;
-use crate::compare::shown::cut_off;
-use crate::compare::shown::padded;
+use crate::compare::path_text::columns;
+use crate::compare::path_text::cut_off;
+use crate::compare::path_text::padded;
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;

@@ -7,7 +7,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::{args, place};
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::Changes;
 use crate::session::id::Id;
 use crate::session::store::Broken;
@@ -158,6 +158,6 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
 }
 
 /// An agent and its turn, as a line shows them; empty for a person.
-pub fn who(by: Option<&By>) -> String {
+pub fn who(by: Option<&ActingAgent>) -> String {
     by.map(ToString::to_string).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use super::list::shown;
 use super::path_log::again;
 use super::path_log::filter;
 use super::path_log::touched;
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;

@@ -2,11 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
+use crate::compare::escape_terminal;
 use crate::compare::patch;
 use crate::compare::patch::Form;
 use crate::compare::span::{Part, Span};
 use crate::compare::view::View;
-use crate::compare::visible;
 use crate::face::out::Out;
 
 pub fn print(out: &Out, view: &View, form: Form) {
@@ -29,7 +29,7 @@ pub fn line(out: &Out, part: Part, line: &[u8]) {
 
 /// Prints a remark that belongs to no patch.
 pub fn remark(out: &Out, text: &str) {
-    let line = painted(out, style(Part::Remark), format!("# {}", visible::message(text)).as_bytes());
+    let line = painted(out, style(Part::Remark), format!("# {}", escape_terminal::message(text)).as_bytes());
     out.bytes(&[&*line, b"\n"].concat());
 }
 

@@ -3,8 +3,8 @@
 use super::list::say_damaged;
 use super::list::shown;
 use super::list::who;
-use crate::compare::shown::columns;
-use crate::compare::shown::cut;
+use crate::compare::path_text::columns;
+use crate::compare::path_text::cut;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;

@@ -4,14 +4,14 @@ use super::agent::uncovered::lines;
 use super::heads::heads;
 use super::prune::plan;
 use crate::engine::job::Verb;
-use crate::engine::report::{Left, Report};
+use crate::engine::report::{LeftPath, Report};
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::seen_by::Unseen;
+use crate::session::last_viewed::Unseen;
 use crate::verb::agent::uncovered::NotCovered;
 use crate::verb::error::{all_of, turns_in_words, whose};
 use crate::verb::question::Question;
@@ -91,13 +91,13 @@ fn names(out: &Out, files: &[&AbsPath]) -> String {
     figures::list(&files.iter().map(|path| out.shown(path)).collect::<Vec<_>>())
 }
 
-fn show_turns(out: &Out, rows: &[Row], kept: &[Left], not_covered: &[NotCovered]) {
+fn show_turns(out: &Out, rows: &[Row], kept: &[LeftPath], not_covered: &[NotCovered]) {
     rows.iter().take(PATHS).for_each(|row| out.say(format_args!("  {:<9} {}", row.done.word(), out.shown(&row.path))));
     if let Some(more) = rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
         out.say(format_args!("  … and {} more: --dry-run -v lists them", figures::grouped(more as u64)));
     }
     let stays = |line: &str| out.say(figures::filled_after("  stays   ", line, 12));
-    kept.iter().take(PATHS).for_each(|Left { path, why }| stays(&format!("{}: {why}", out.shown(path))));
+    kept.iter().take(PATHS).for_each(|LeftPath { path, why }| stays(&format!("{}: {why}", out.shown(path))));
     if let Some(more) = kept.len().checked_sub(PATHS).filter(|more| *more > 0) {
         out.say(format_args!("  … and {} more that stay", figures::grouped(more as u64)));
     }

@@ -2,7 +2,7 @@
 
 use super::recovered::{line, say_strays};
 use super::{cut_run, fact};
-use crate::engine::recover::interrupted::Choice;
+use crate::engine::recover::recovery::Choice;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;

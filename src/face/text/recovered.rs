@@ -1,12 +1,12 @@
 //! Words for what was recovered.
 
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::engine::job::Verb;
-use crate::engine::ready::way_on;
 use crate::engine::recover::finish::how_to_go_on;
-use crate::engine::recover::interrupted;
-use crate::engine::recover::interrupted::{Finding, Outcome, Recovered};
-use crate::engine::report::Left;
+use crate::engine::recover::recovery;
+use crate::engine::recover::recovery::{Finding, Outcome, Recovered};
+use crate::engine::recover_and_lock::way_on;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, command};
 use crate::face::figures;
 use crate::face::out::Out;
@@ -32,7 +32,7 @@ pub fn say_strays(out: &Out, one: &Recovered) {
 }
 
 /// The first of many paths, as other lists have them, and how many more there are.
-pub fn first<'a>(out: &Out, left: &'a [Left], all: bool) -> (&'a [Left], Option<usize>) {
+pub fn first<'a>(out: &Out, left: &'a [LeftPath], all: bool) -> (&'a [LeftPath], Option<usize>) {
     let (shown, more) = cut(left.len(), if all || !out.is_text() { usize::MAX } else { out.limit() });
     (&left[..shown], Some(more).filter(|more| *more > 0))
 }
@@ -78,7 +78,7 @@ pub fn line(out: &Out, one: &Recovered) -> String {
 
 /// Describes what recovery would do, for verbs that only read.
 pub fn would(store: &Store, id: &Id) -> Option<String> {
-    match interrupted::finding(store, id) {
+    match recovery::finding(store, id) {
         Ok(found) => found.map(|found| interrupted(&Ok(found))),
         Err(error) => Some(interrupted(&Err(&error))),
     }

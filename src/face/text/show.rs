@@ -3,21 +3,21 @@
 use super::list::shown;
 use super::steps::words;
 use super::{acts, coverage, fact};
+use crate::compare::path_text::cut;
+use crate::compare::path_text::cut_off;
+use crate::compare::path_text::shortened;
 use crate::compare::renames::Renames;
-use crate::compare::shown::cut;
-use crate::compare::shown::cut_off;
-use crate::compare::shown::shortened;
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side as Column};
 use crate::face::{args, place};
 use crate::fs::path::Shown;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header};
-use crate::session::opened::Session;
-use crate::session::run::{Ending, How, Run};
+use crate::session::open_session::Session;
+use crate::session::run_record::{Ending, How, Run};
 use crate::session::sides::Side;
 use crate::tree::danger::Danger;
 use crate::tree::state::sort_word;
@@ -132,7 +132,7 @@ pub fn noted(run: &Run) -> Vec<(&'static str, String)> {
     noted
 }
 
-pub fn agent_text(by: &By) -> String {
+pub fn agent_text(by: &ActingAgent) -> String {
     let session = by.session.as_ref().map(|session| format!(", session {}", shown(session))).unwrap_or_default();
     let turn = by.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
     format!("{}{turn}{session}", shown(&by.agent))

@@ -9,8 +9,9 @@ use super::agent::turns;
 use super::list::say_damaged;
 use super::waiting::lines;
 use super::{cut_run, recovered};
-use crate::compare::shown::{cut, cut_off};
-use crate::engine::recover::interrupted;
+use crate::compare::path_text::cut;
+use crate::compare::path_text::cut_off;
+use crate::engine::recover::recovery;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
@@ -30,7 +31,7 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
         path,
         store,
         warn_bytes: call.config.warn_size.value,
-        journaled: store.map_or(Ok(Vec::new()), interrupted::interrupted)?,
+        journaled: store.map_or(Ok(Vec::new()), recovery::interrupted)?,
         so_far: &|store, header| call.listed_so_far(store, header),
     })?;
     if call.out.is_text() {

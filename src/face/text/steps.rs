@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::graph::{self, Row as Line};
 use super::list::who;
-use crate::compare::shown::cut;
-use crate::compare::shown::cut_off;
+use crate::compare::path_text::cut;
+use crate::compare::path_text::cut_off;
 use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};
@@ -18,8 +18,8 @@ use crate::fs::path::Shown;
 use crate::session::change::Sort;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::run::{Arg, Ending};
+use crate::session::open_session::Session;
+use crate::session::run_record::{Arg, Ending};
 use crate::session::steps::Step;
 use crate::verb::steps::{self as verb, Steps, count};
 

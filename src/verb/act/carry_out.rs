@@ -10,11 +10,11 @@ use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
 use crate::engine::Effect;
 use crate::engine::job::{Job, OnConflict, Verb};
+use crate::engine::minor_conflicts;
+use crate::engine::minor_conflicts::{JobRequest, Minor};
 use crate::engine::plan::conflict;
-use crate::engine::plan::conflict::{Conflict, Since};
-use crate::engine::plan::left_out::{Aside, Denied};
-use crate::engine::plan::minor;
-use crate::engine::plan::minor::{Asked, Minor};
+use crate::engine::plan::conflict::{Conflict, SinceAct};
+use crate::engine::plan::left_out::{LeftOut, MinorPaths};
 use crate::engine::report::Report;
 use crate::error::{Against, Error, Kind, Reason};
 use crate::fs::dir::leads_nowhere;
@@ -22,7 +22,7 @@ use crate::fs::path::AbsPath;
 use crate::rollback;
 use crate::session::act::Part;
 use crate::session::change::Change;
-use crate::session::opened::{Locked, Session};
+use crate::session::open_session::{Locked, Session};
 use crate::session::store::Store;
 use crate::settings::{OnLimit, path_glob};
 use crate::tree::project::project_of;
@@ -62,7 +62,7 @@ pub struct Act<'a> {
     /// True for a session that holds no content, as it was filled to ask.
     pub unheld: bool,
     /// The act since which what conflicts is otherwise, if that is to be told.
-    pub since: Option<Since>,
+    pub since: Option<SinceAct>,
 }
 
 impl Act<'_> {
@@ -72,7 +72,13 @@ impl Act<'_> {
         Self { verb, conflicts, only: None, accept_unsynced: verb == Verb::Redo, on_limit, unheld: false, since: None }
     }
 
-    fn job(&self, session: &Locked, paths: &[AbsPath], aside: &Aside, (limits, denied): (Limits, &Denied)) -> Result<Job, Error> {
+    fn job(
+        &self,
+        session: &Locked,
+        paths: &[AbsPath],
+        aside: &LeftOut,
+        (limits, denied): (Limits, &MinorPaths),
+    ) -> Result<Job, Error> {
         let on_conflict = if self.conflicts == Conflicts::Force { OnConflict::Keep } else { OnConflict::Stop };
         if self.verb == Verb::Rollback {
             return rollback::rollback(session, (paths, self.only), on_conflict, aside);
@@ -106,7 +112,7 @@ pub fn carry_out(
     let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
     let limits = Limits { max_files, max_size, on_limit: act.on_limit };
     let denied = named_by("commit.deny", &desk.config.deny.value)?;
-    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| act.job(session, paths, aside, (limits, &denied));
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &LeftOut| act.job(session, paths, aside, (limits, &denied));
     let of_no_weight = |session: &Locked| minor(desk, session);
     let minor = match act.conflicts {
         Conflicts::Stop => Minor::Stops,
@@ -114,8 +120,8 @@ pub fn carry_out(
         Conflicts::Force => Minor::Forced,
     };
     let progress = desk.caller.progress();
-    let asked = Asked { verb: act.verb, paths, minor, since: act.since, ask: &ask };
-    let done = minor::carry_out_but(&desk.fs, store, session, &asked, effect, &*progress);
+    let asked = JobRequest { verb: act.verb, paths, minor, since: act.since, ask: &ask };
+    let done = minor_conflicts::execute_without_minor(&desk.fs, store, session, &asked, effect, &*progress);
     drop(progress);
     let report = done.map_err(|error| refused(subject, session, error))?;
     let keeps = act.verb != Verb::Rollback && !report.dry_run && desk.config.keep_before.value;
@@ -138,7 +144,7 @@ pub fn on_session(
     act: &Act<'_>,
 ) -> Result<(Report, Rest), Error> {
     let id = session.id().clone();
-    let act = &Act { since: act.since.or_else(|| Since::of(&session.header, act.verb)), ..*act };
+    let act = &Act { since: act.since.or_else(|| SinceAct::of(&session.header, act.verb)), ..*act };
     let act_on = |session: &mut Locked| carry_out(desk, store, session, paths, effect, act, Subject::Session(act.verb, &id));
     match effect {
         Effect::Print => act_on(session).map(|report| (report, Rest::None)),
@@ -172,7 +178,7 @@ pub fn prevented_by(error: &Error) -> Vec<Against> {
 }
 
 /// The paths that the globs of a setting name, and all below them.
-fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
+fn named_by(key: &str, globs: &[String]) -> Result<MinorPaths, Error> {
     let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
     let mut set = GlobSetBuilder::new();
     for glob in globs {
@@ -184,7 +190,7 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
 
 /// The paths where a conflict does not stop a commit: places of `commit.minor`, but not where the command was meant to work. `None` for
 /// staged changes: somebody named each of their paths.
-fn minor(desk: &Desk, session: &Locked) -> Result<Option<Denied>, Error> {
+fn minor(desk: &Desk, session: &Locked) -> Result<Option<MinorPaths>, Error> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &desk.config.minor.value)?;
     let project = project_of(&run.cwd, dirs::home_dir().as_deref());

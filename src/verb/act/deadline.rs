@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::session::deadline::Deadline;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error;

@@ -4,16 +4,16 @@
 use crate::capture::layers::choice::choose;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::layers::choice_terms::Choice;
-use crate::compare::merge::onto;
-use crate::compare::merge::{Both, Onto};
+use crate::compare::merge_onto_tree::onto;
+use crate::compare::merge_onto_tree::{MergeResult, MergedChange};
 use crate::compare::sources::Sources;
 use crate::error::{Against, Error};
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::merge_base;
-use crate::session::opened::Locked;
-use crate::session::run::Arg;
+use crate::session::open_session::Locked;
+use crate::session::run_record::Arg;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -33,10 +33,10 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     let out = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in()).map(|(change, _)| change);
     for change in out.filter(asked) {
         match onto(session, change, &mut sources)? {
-            Onto::Same => rest.push(change.path.clone()),
-            Onto::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
-            Onto::Merged(both) => {
-                let Both { before, after, content, now } = *both;
+            MergeResult::Same => rest.push(change.path.clone()),
+            MergeResult::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
+            MergeResult::Merged(both) => {
+                let MergedChange { before, after, content, now } = *both;
                 nows.push(now);
                 choices.push(Choice { path: change.path.clone(), before, after, content });
             }
@@ -56,7 +56,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
         return Ok(!paths.is_empty());
     }
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
-    let _noting = interrupt::note(Asked::GoesOn);
+    let _noting = interrupt::note(OnSignal::GoesOn);
     // Of these a later merge begins.
     nows.iter().try_for_each(|now| merge_base::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));

@@ -7,7 +7,7 @@ use super::unconfirmed::Waiting;
 use crate::capture::layers::rejoin::Rest;
 use crate::engine::report::Report;
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 
 /// An act on the tree: what it did, or would do. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

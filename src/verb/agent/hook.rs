@@ -15,15 +15,16 @@ use crate::agent::seen::Seen;
 use crate::agent::turn::{Call, Head, Line, Named, Place, Ran, Turn, When};
 use crate::agent::turns::Turns;
 use crate::agent::uncovered::fates;
-use crate::capture::run::inside::capture;
+use crate::capture::run::is_inside::capture;
 use crate::error::{Error, shell_word};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::absolute;
-use crate::session::by::Pointer;
+use crate::session::acting_agent::Pointer;
 use crate::session::store::Store;
+use crate::snapshot::choose_directory;
 use crate::snapshot::rules::Why;
-use crate::snapshot::{place, whole};
+use crate::snapshot::whole;
 use crate::tree::project::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -292,7 +293,7 @@ impl Reacting<'_> {
         let told = variables.filter_map(self.told.variable).map(PathBuf::from).next();
         let told = told.filter(|dir| dir.is_absolute()).or_else(|| self.event.cwd.clone()).unwrap_or_else(|| ".".into());
         let directory = project_of(&absolute(&told)?, dirs::home_dir().as_deref());
-        place::check(&directory, &self.desk.store_path()?, home().as_ref())?;
+        choose_directory::check(&directory, &self.desk.store_path()?, home().as_ref())?;
         Ok(directory)
     }
 

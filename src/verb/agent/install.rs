@@ -19,7 +19,7 @@ use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::{Locked, Session};
+use crate::session::open_session::{Locked, Session};
 use crate::session::stage::{self, Write};
 use crate::session::store::Store;
 use crate::tree::state::State;
@@ -195,7 +195,7 @@ fn ask(desk: &Desk, asked: &Asked<'_>, changes: &[Change]) -> Result<(), Error> 
 }
 
 fn fill(desk: &Desk, store: &Store, session: &mut Locked, changes: &[Change]) -> Result<(), Error> {
-    let mut staging = stage::Desk::open(&desk.fs, store, session, true)?;
+    let mut staging = stage::Staging::open(&desk.fs, store, session, true)?;
     if let Err(error) = changes.iter().try_for_each(|change| stage(&mut staging, change)) {
         staging.give_up();
         return Err(error);
@@ -210,7 +210,7 @@ fn fill(desk: &Desk, store: &Store, session: &mut Locked, changes: &[Change]) ->
     changes.iter().find(of_another).map_or(Ok(()), |change| Err(error::written_now(&change.path)))
 }
 
-fn stage(staging: &mut stage::Desk<'_>, change: &Change) -> Result<(), Error> {
+fn stage(staging: &mut stage::Staging<'_>, change: &Change) -> Result<(), Error> {
     let (path, root) = (change.path.as_path(), Path::new("/"));
     match &change.edit {
         FileEdit::Created(text) | FileEdit::Modified(text) => {

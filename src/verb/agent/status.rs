@@ -15,9 +15,10 @@ use crate::agent::surroundings::{Surroundings, is_program};
 use crate::agent::{programs, settings};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
+use crate::snapshot::choose_directory;
 use crate::snapshot::rules::Why;
-use crate::snapshot::walk::{Met, Walk};
-use crate::snapshot::{place, whole};
+use crate::snapshot::snapshot_walk::{Walk, WalkStep};
+use crate::snapshot::whole;
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, hooks as fault};
 
@@ -74,16 +75,16 @@ const PLACES: usize = 10;
 /// The project cannot be read.
 pub fn closed_places(desk: &Desk, around: &Surroundings<'_>) -> Result<Vec<Place>, Error> {
     let (project, store) = (&around.project, desk.store_path()?);
-    if place::check(project, &store, home().as_ref()).is_err() {
+    if choose_directory::check(project, &store, home().as_ref()).is_err() {
         return Ok(Vec::new());
     }
     let mut walk = Walk::new(project, &store, &rules(desk))?;
     let mut places = Vec::new();
     while let Some(met) = walk.next()? {
         let (path, why) = match met {
-            Met::Unlisted { path, why } => (path, error::unlisted(&why.to_string())),
-            Met::Left { object, why: Why::Mount } => (object.path, Why::Mount.text().to_owned()),
-            Met::Left { .. } | Met::Object(_) => continue,
+            WalkStep::Unlisted { path, why } => (path, error::unlisted(&why.to_string())),
+            WalkStep::Left { object, why: Why::Mount } => (object.path, Why::Mount.text().to_owned()),
+            WalkStep::Left { .. } | WalkStep::Object(_) => continue,
         };
         places.push(Place::Closed { path: whole(project, &path)?, why });
     }

@@ -14,14 +14,17 @@ use crate::agent::turns::Turns;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::absolute;
-use crate::session::running;
+use crate::session::run_in_place;
 use crate::session::store::Store;
-use crate::snapshot::create::{Asked, Made, create_seen};
+use crate::snapshot::choose_directory;
+use crate::snapshot::create::{SnapshotRequest, SnapshotResult, create_seen};
+use crate::snapshot::differences;
 use crate::snapshot::manifest::OF_TURN;
+use crate::snapshot::prune_snapshots;
 use crate::snapshot::rule_source::{Earlier, Source};
 use crate::snapshot::rules::{Cover, Rules, Vcs};
 use crate::snapshot::series::{Locked, Series};
-use crate::snapshot::{compare, place, prune, whole};
+use crate::snapshot::whole;
 use crate::tree::state::State;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -122,21 +125,21 @@ impl Taken<'_> {
     }
 
     /// Takes a snapshot, and looks at the same time.
-    fn snapshot(&self, rules: Source, of: Option<(When, &Head)>) -> Result<(Made, Look), Error> {
-        place::check(&self.series.directory, &self.store.path, home().as_ref())?;
+    fn snapshot(&self, rules: Source, of: Option<(When, &Head)>) -> Result<(SnapshotResult, Look), Error> {
+        choose_directory::check(&self.series.directory, &self.store.path, home().as_ref())?;
         let mut meta = vec![(OF_TURN, of.map_or(When::Ready, |(when, _)| when).word().to_owned())];
         if let Some((_, head)) = of {
             let (agent, session) = (head.agent.word().to_owned(), head.session.clone());
             meta.extend([("agent", agent), ("session", session), ("turn", head.n.to_string())]);
             meta.extend(head.model.clone().map(|model| ("model", model)));
         }
-        let asked = Asked {
+        let asked = SnapshotRequest {
             message: Some(error::snapshot_message(of)),
             meta: meta.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             if_changed: true,
             tells_moves: true,
             rules,
-            ..Asked::default()
+            ..SnapshotRequest::default()
         };
         let mut look = Look::default();
         let made = create_seen(&self.desk.fs, &self.store.path, self.series, self.lock, &asked, &mut |met| look.see(met))?;
@@ -166,7 +169,7 @@ impl Taken<'_> {
             }
             // A quarter at a time, so that not each turn has to.
             let more = (go + numbers.len().div_ceil(4)).min(numbers.len().saturating_sub(1));
-            if more <= go || prune::used(&self.series.dir)? <= max_size {
+            if more <= go || prune_snapshots::bytes_used(&self.series.dir)? <= max_size {
                 return Ok(());
             }
             go = more;
@@ -179,7 +182,7 @@ impl Taken<'_> {
         // The snapshots of later turns have higher numbers.
         let from = oldest.map(|n| turns.turn(n)).transpose()?.flatten().and_then(|turn| turn.before);
         let from = from.map_or(u64::MAX, |(n, _)| n);
-        let (numbers, needed) = (series.numbers()?, running::needed(self.store, &series.directory)?);
+        let (numbers, needed) = (series.numbers()?, run_in_place::needed(self.store, &series.directory)?);
         let is_theirs = |n: &u64| {
             *n < from
                 && Some(n) != numbers.last()
@@ -188,7 +191,7 @@ impl Taken<'_> {
         };
         let snapshots: Vec<u64> = numbers.iter().copied().filter(is_theirs).collect();
         if !snapshots.is_empty() {
-            prune::prune(&self.desk.fs, series, self.lock, &snapshots)?;
+            prune_snapshots::prune(&self.desk.fs, series, self.lock, &snapshots)?;
         }
         turns.remove(&self.desk.fs, gone)
     }
@@ -222,7 +225,7 @@ fn note(of: &Taken<'_>, n: u64, (before, after): (u64, u64), look: &Look) -> Res
     let mut lines = vec![Line::After { snapshot: after, time: crate::fs::now() }];
     let mut listed = HashSet::new();
     if before != after {
-        let compared = compare::between(of.series, before, Some(after), &[], false)?;
+        let compared = differences::between(of.series, before, Some(after), &[], false)?;
         for difference in &compared.differences {
             let (was, is) = (difference.then.as_ref(), difference.now.as_ref());
             let directory = is.or(was).is_some_and(State::is_dir);

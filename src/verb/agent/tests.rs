@@ -12,15 +12,15 @@ use crate::agent::known::Agent;
 use crate::agent::surroundings::Surroundings;
 use crate::agent::turns::Turns;
 use crate::compare::sources::Sources;
-use crate::config::Config;
 use crate::engine::{Progress, Unwatched};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::id::Id;
 use crate::session::store::Store;
+use crate::settings::Config;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::patch_unasked;
 use crate::verb::fact::Said;
@@ -35,7 +35,7 @@ impl Caller for Mute {
         Ok(self.0.clone())
     }
 
-    fn by(&self, _: &Dir) -> Option<By> {
+    fn by(&self, _: &Dir) -> Option<ActingAgent> {
         None
     }
 

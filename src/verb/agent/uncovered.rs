@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::agent::uncovered::{Became, Fate};
-use crate::compare::shown::Names;
+use crate::compare::path_text::Names;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::remedy::Remedy;

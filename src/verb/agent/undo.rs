@@ -11,13 +11,13 @@ use crate::agent::choice::{Chosen, Reach};
 use crate::agent::turn::{Line, Turn};
 use crate::agent::turns::Turns;
 use crate::agent::undo::{Asked, Undo, undo as compare};
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Session;
-use crate::snapshot::compare::Compared;
+use crate::session::open_session::Session;
+use crate::snapshot::differences::Compared;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 use crate::verb::desk::Desk;
@@ -47,7 +47,7 @@ pub struct TakenBack {
     pub session: Option<Id>,
     pub paths: Vec<Row>,
     /// The paths that stay.
-    pub skipped: Vec<Left>,
+    pub skipped: Vec<LeftPath>,
     pub not_covered: Vec<NotCovered>,
     /// The sessions that took all of it back before.
     #[serde(skip)]

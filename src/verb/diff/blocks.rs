@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::verb::resolve::named_changes::TypedPath;
 use crate::verb::resolve::named_changes::chosen;

@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use crate::compare::renames::Renames;
 use crate::compare::sources::{Content, End, Sources};
-use crate::compare::steps::{Differences, Place, States};
+use crate::compare::step_differences::{Differences, Place, States};
 use crate::compare::view::View;
 use crate::error::Error;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::session::steps::Step;
 use crate::session::store::Store;

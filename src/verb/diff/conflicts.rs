@@ -9,18 +9,18 @@ use serde::{Serialize, Serializer};
 use super::listed::Lines;
 use crate::checkpoint::limits::Limits;
 use crate::commit::{self, Request};
-use crate::compare::clash::Clash;
+use crate::compare::conflict_sides::Clash;
 use crate::compare::sources::{End, Sources};
 use crate::compare::view::View;
 use crate::engine;
 use crate::engine::job::{OnConflict, Verb};
 use crate::engine::plan::conflict;
-use crate::engine::plan::conflict::{Conflict, Since};
-use crate::engine::plan::left_out::Aside;
+use crate::engine::plan::conflict::{Conflict, SinceAct};
+use crate::engine::plan::left_out::LeftOut;
 use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::settings::OnLimit;
@@ -126,7 +126,7 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Error> {
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     let mut add = |verb: Verb, job| -> Result<(), Error> {
         let met = engine::hindrances(session, job)?;
-        let since = Since::of(&session.header, verb);
+        let since = SinceAct::of(&session.header, verb);
         found.extend(met.conflicts.into_iter().map(|mut conflict| {
             conflict.note_since(since);
             (verb, conflict)
@@ -141,13 +141,13 @@ fn hindrances(store: &Store, session: &Session) -> Result<Found, Error> {
             limits: Limits { max_files: u64::MAX, max_size: u64::MAX, on_limit: OnLimit::Full },
             denied: Rc::new(|_| false),
             only: None,
-            aside: &Aside::default(),
+            aside: &LeftOut::default(),
             accept_unsynced: true,
         };
         add(Verb::Commit, commit::commit(session, &request)?)?;
     }
     if counts.inside > 0 {
-        add(Verb::Rollback, crate::rollback::rollback(session, (&[], None), OnConflict::Stop, &Aside::default())?)?;
+        add(Verb::Rollback, crate::rollback::rollback(session, (&[], None), OnConflict::Stop, &LeftOut::default())?)?;
     }
     found.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
     let (verbs, mut conflicts): (Vec<Verb>, Vec<Conflict>) = found.into_iter().unzip();

@@ -14,13 +14,13 @@ use crate::compare::sources::Sources;
 use crate::engine::plan::choose;
 use crate::engine::plan::choose::Rules;
 use crate::error::Error;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::{Locked, Session};
-use crate::session::run::Arg;
+use crate::session::open_session::{Locked, Session};
+use crate::session::run_record::Arg;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 use crate::tree::state::State;
@@ -201,7 +201,7 @@ fn take_out(desk: &Desk, store: &Store, session: &mut Locked, out: Out, of: &Tar
     if !of.dry_run {
         desk.confirm(Question::DiscardPaths { id: &id, count: discarded.len(), held: all })?;
         interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
-        let _noting = interrupt::note(Asked::GoesOn);
+        let _noting = interrupt::note(OnSignal::GoesOn);
         session.for_reason(of.reason.as_deref());
         let made = choose(&desk.fs, store, session, command(session.id(), &of.what), (choices, leaves))?;
         (left, step) = (made.changes, made.step);

@@ -3,18 +3,18 @@
 use serde::Serialize;
 
 use crate::checkpoint::manifest;
-use crate::engine::ready;
+use crate::engine::recover_and_lock;
 use crate::error::{Error, Kind};
 use crate::fs::dir::Time;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::session::act::TakesBack;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
-use crate::session::prune;
+use crate::session::open_session::Locked;
+use crate::session::prune_sessions;
 use crate::session::store::Store;
-use crate::session::undo::FREED;
+use crate::session::undo_target::FREED;
 use crate::tree::time;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -109,7 +109,7 @@ pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: O
     let (gone, mut sessions): (Vec<Locked>, Vec<Locked>) = sessions.into_iter().partition(stays);
     done.skipped.extend(gone.iter().map(|session| Skipped { session: session.id().clone(), why: ALREADY }));
     for session in sessions.iter().filter(|session| session.header.discarded.is_none()) {
-        prune::refuse_discard(&session.header)?;
+        prune_sessions::refuse_discard(&session.header)?;
     }
     if dry_run {
         done.discarded = sessions.iter().map(|session| Dropped::of(desk, &session.header, end)).collect();
@@ -124,7 +124,7 @@ pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: O
 
 /// Locks a session to discard it as it lies: nothing of a run that was cut off is collected for that.
 fn locked(desk: &Desk, store: &Store, id: &Id) -> Result<Locked, Error> {
-    let session = ready::lock(&desk.fs, store, id, |_| Ok(()), || desk.prepare_to_change(store))?;
+    let session = recover_and_lock::lock(&desk.fs, store, id, |_| Ok(()), || desk.prepare_to_change(store))?;
     guard::refuse_waiting(&session.header, "discard")?;
     guard::refuse_a_persons(desk, &session)?;
     Ok(session)
@@ -208,10 +208,10 @@ fn drop_shown(desk: &Desk, store: &Store, header: &Header, done: &mut Sessions) 
 fn drop_held(desk: &Desk, store: &Store, session: &mut Locked, end: End, done: &mut Sessions) -> Result<(), Error> {
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let before = session.header.clone();
-    let _noting = interrupt::note(Asked::GoesOn);
+    let _noting = interrupt::note(OnSignal::GoesOn);
     let discarded = match end {
         End::Aside => session.put_aside(&desk.fs),
-        End::Now => prune::free(&desk.fs, session),
+        End::Now => prune_sessions::free(&desk.fs, session),
     };
     if is_done(&discarded) {
         let verb = if end == End::Now { FREED } else { "discard" };
@@ -232,7 +232,7 @@ fn finish(
     mut done: Sessions,
     act: impl FnOnce(&mut Sessions) -> Result<(), Error>,
 ) -> Result<Sessions, Error> {
-    let noting = interrupt::note(Asked::Stops);
+    let noting = interrupt::note(OnSignal::Stops);
     let acted = act(&mut done);
     drop(noting);
     free_overdue(desk, store);

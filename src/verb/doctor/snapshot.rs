@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::resolve::absolute;
 use crate::session::store::Store;
-use crate::snapshot::create::{Asked, create};
+use crate::snapshot::create::{SnapshotRequest, create};
 use crate::snapshot::series::Series;
 use crate::verb::desk::Desk;
 use crate::verb::error::miscounted;
@@ -28,7 +28,7 @@ fn attempt_in(desk: &Desk, dir: &Dir) -> Result<(), Error> {
     let at = |name: &str| absolute(&dir.path().join(name));
     let store = Store::create(&desk.fs, &at("store")?)?;
     let series = Series::create(&desk.fs, &store, &at("tree")?)?;
-    let made = create(&desk.fs, &store.path, &series, &series.lock(&desk.fs)?, &Asked::default())?;
+    let made = create(&desk.fs, &store.path, &series, &series.lock(&desk.fs)?, &SnapshotRequest::default())?;
     let counted = series.summary(made.n)?.tail.counts.files;
     if counted == 1 { Ok(()) } else { Err(miscounted(counted)) }
 }

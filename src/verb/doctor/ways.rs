@@ -6,9 +6,9 @@ use super::around::Surroundings;
 use super::snapshot as snapshots;
 use super::stores;
 use crate::agent::known::Agent;
-use crate::capture::run::scope;
-use crate::capture::space::cause::Cause;
+use crate::capture::run::landlock_scope;
 use crate::capture::space::probe;
+use crate::capture::space::refusals::Cause;
 use crate::error::{Error, Kind};
 use crate::remedy::Remedy;
 use crate::remote::near::NearSide;
@@ -105,7 +105,7 @@ fn run(desk: &Desk, around: &Surroundings<'_>, tried: &Tried) -> Way {
     let other = || stores::other(desk, around).map(Remedy::from);
     match &tried.failed {
         None if tried.in_memory => Way::works("run", Some(error::IN_MEMORY)).with_remedy(other()),
-        None => Way::works("run", Some(error::OPEN_SOCKETS).filter(|_| !scope::is_there())),
+        None => Way::works("run", Some(error::OPEN_SOCKETS).filter(|_| !landlock_scope::is_there())),
         Some(failed) if failed.detail() == Some(&Cause::NoUpper) => {
             Way::of("run", failed).with_remedy(Some(other().unwrap_or_else(error::volume)))
         }

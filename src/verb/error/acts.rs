@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::compare::entries::CHANGED;
-use crate::compare::shown::cut_off;
+use crate::compare::path_text::cut_off;
 use crate::engine::job::Verb;
 use crate::engine::plan::conflict;
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
@@ -12,8 +12,8 @@ use crate::remedy::{Command, Remedy, shell, words};
 use crate::session::error::not_now;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
-use crate::session::run::Failed;
-use crate::session::undo::{Deed, FREED};
+use crate::session::run_record::Failed;
+use crate::session::undo_target::{FREED, UndoableAct};
 use crate::settings::grouped;
 use crate::tree::time;
 
@@ -320,7 +320,7 @@ pub fn takes_it_back(id: &Id) -> Remedy {
 }
 
 /// An act in words: what it was, on what, when and by whom. `command`: that of its session.
-pub fn act_of(deed: &Deed, is_own: bool, command: Option<&str>) -> String {
+pub fn act_of(deed: &UndoableAct, is_own: bool, command: Option<&str>) -> String {
     let verb = deed.verb.as_deref().unwrap_or("a run");
     let by = match &deed.acted.by {
         Some(by) => format!(", by {by}"),

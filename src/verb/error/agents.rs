@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use crate::agent::turn::{Head, Turn, When};
-use crate::capture::place::plan::working_directory;
+use crate::capture::place::mount_plan::working_directory;
 use crate::error::{Error, Kind, command, reason, shell_word};
 use crate::fs::path::AbsPath;
 use crate::remedy::{Remedy, shell, words};

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-use crate::capture::run::inside::Inside;
+use crate::capture::run::is_inside::Inside;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::act::Acted;
+use crate::session::act::LastAct;
 use crate::session::change::Changes;
 use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
@@ -123,7 +123,7 @@ pub fn gone_on(header: &Header, step: u32) -> Error {
 }
 
 /// The error for `last`, if somebody else acted last on the session.
-pub fn of_others(want: Want, id: &Id, act: &Acted) -> Error {
+pub fn of_others(want: Want, id: &Id, act: &LastAct) -> Error {
     let error = Error::refused(format!("last is {}, and the newest act on it is {}", id.tail(), whose(act)));
     error.with_remedy(act_on(want, id))
 }
@@ -199,7 +199,7 @@ fn newest_elsewhere(want: Want, header: &Header, begun_in: Option<&AbsPath>) -> 
 }
 
 /// Whose an act was, for a person: `claude 7's`, `user 1000's`.
-pub fn whose(acted: &Acted) -> String {
+pub fn whose(acted: &LastAct) -> String {
     match &acted.by {
         Some(by) => format!("{by}'s"),
         None => format!("user {}'s", acted.uid),

@@ -1,7 +1,7 @@
 //! The commands that take back what a turn did to things that its snapshots do not cover. They leave the files alone.
 
 use crate::agent::repository::Part;
-use crate::compare::shown::Names;
+use crate::compare::path_text::Names;
 use crate::error::shell_word;
 use crate::fs::path::AbsPath;
 use crate::remedy::{Command, shell};

@@ -2,13 +2,13 @@
 
 use super::select::Selection;
 use crate::compare::entries::Taken;
-use crate::compare::picked::Picked;
+use crate::compare::selection::Picked;
 use crate::compare::sources::Sources;
 use crate::error::{Against, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
-use crate::session::opened::Session;
-use crate::session::split::may_part;
+use crate::session::open_session::Session;
+use crate::session::parts::may_part;
 use crate::verb::error;
 
 /// Refuses picks if something else stands there than was shown.

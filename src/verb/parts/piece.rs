@@ -4,7 +4,7 @@ use std::io::{Cursor, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::engine::job::Verb;
-use crate::engine::plan::conflict::Since;
+use crate::engine::plan::conflict::SinceAct;
 use crate::engine::report::Report;
 use crate::error::{Error, Kind};
 use crate::fs::dir::Entry;
@@ -12,9 +12,9 @@ use crate::fs::path::Shown;
 use crate::session::change::Change;
 use crate::session::error::damaged;
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Opener, Session};
-use crate::session::run::Arg;
-use crate::session::stage::Desk as Stage;
+use crate::session::open_session::{Locked, Opener, Session};
+use crate::session::run_record::Arg;
+use crate::session::stage::Staging as Stage;
 use crate::session::store::Store;
 use crate::settings::OnLimit;
 use crate::tree::state::Object;
@@ -81,7 +81,7 @@ impl Terms<'_> {
     }
 
     fn act(&self, desk: &Desk) -> Act<'static> {
-        let since = Since::of(&self.of.header, self.verb);
+        let since = SinceAct::of(&self.of.header, self.verb);
         let act = Act { accept_unsynced: true, since, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
         if self.verb == Verb::Commit { act } else { Act { on_limit: OnLimit::Full, ..act } }
     }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::tree::state::{Object, State};
 use crate::verb::error;
@@ -158,7 +158,7 @@ pub fn with_names(session: &Session, changes: &Changes, selection: &mut Selectio
     let lies = |i: usize| Session::held_at(&changes.list[i], Side::Never, run.as_ref());
     let whole = selection.iter().filter(|(_, taken)| **taken == Taken::Whole).map(|(i, _)| *i).collect();
     let rules = Rules { may: &|_| true, needed: &|_| false, lies: &lies };
-    let choose::Choice { chosen, notes } = choose::along(session, changes, whole, &rules)?;
+    let choose::Choice { chosen, notes } = choose::with_needed(session, changes, whole, &rules)?;
     selection.extend(chosen.into_iter().map(|i| (i, Taken::Whole)));
     Ok(notes)
 }

@@ -3,8 +3,10 @@
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::session::header::Header;
-use crate::session::opened::Locked;
-use crate::session::prune::{self, is_awaited, is_needed};
+use crate::session::open_session::Locked;
+use crate::session::prune_sessions;
+use crate::session::prune_sessions::is_awaited;
+use crate::session::prune_sessions::is_needed;
 use crate::session::store::Store;
 use crate::verb::retention::{Committed, keeps_overwritten, may_go, may_lose_checkpoint};
 
@@ -38,7 +40,7 @@ impl Kind {
     /// The session cannot be read.
     pub fn size(self, store: &Store, header: &Header) -> Result<u64, Error> {
         match self {
-            Self::Sessions | Self::Discarded => prune::used(store, &header.id),
+            Self::Sessions | Self::Discarded => prune_sessions::bytes_used(store, &header.id),
             Self::Checkpoints => Ok(header.sizes.checkpoint.saturating_add(header.sizes.displaced)),
         }
     }
@@ -63,8 +65,8 @@ impl Kind {
     pub(super) fn remove(self, fs: &Fs, store: &Store, mut session: Locked) -> Result<(), Error> {
         match self {
             Self::Sessions => store.remove_session(fs, session),
-            Self::Checkpoints => prune::drop_checkpoint(fs, &mut session),
-            Self::Discarded => prune::free(fs, &mut session),
+            Self::Checkpoints => prune_sessions::drop_checkpoint(fs, &mut session),
+            Self::Discarded => prune_sessions::free(fs, &mut session),
         }
     }
 

@@ -7,12 +7,14 @@ use super::kind::{Kind, Loss};
 use super::question::Prune;
 use super::report::{Sessions, Skipped};
 use crate::error::{Error, Kind as ErrorKind};
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
-use crate::session::prune::{self, Which, is_needed};
+use crate::session::open_session::Locked;
+use crate::session::prune_sessions;
+use crate::session::prune_sessions::Which;
+use crate::session::prune_sessions::is_needed;
 use crate::session::store::Store;
 use crate::session::unreadable::Remains;
 use crate::verb::desk::Desk;
@@ -112,7 +114,7 @@ impl Pruning<'_> {
         store.journals_last(&desk.fs)?;
         let journaled = store.journaled()?;
         let damaged = self.damaged()?;
-        let _noting = interrupt::note(Asked::Stops);
+        let _noting = interrupt::note(OnSignal::Stops);
         let is_agreed = |id: &Id| !matches!(consent, Consent::These(ids) if !ids.contains(id));
         for Header { id, .. } in self.chosen()?.into_iter().filter(|header| is_agreed(&header.id)) {
             refuse_signal()?;
@@ -227,7 +229,7 @@ impl Pruning<'_> {
             sizes.insert(&header.id, kind.size(store, header)?);
         }
         let size = |header: &Header| sizes.get(&header.id).copied().unwrap_or(0);
-        Ok(prune::choose(&prunable, conditions, crate::fs::now(), size).into_iter().cloned().collect())
+        Ok(prune_sessions::choose(&prunable, conditions, crate::fs::now(), size).into_iter().cloned().collect())
     }
 
     fn ask(&self) -> Result<Consent, Error> {

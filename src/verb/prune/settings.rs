@@ -6,10 +6,11 @@ use super::report::{All, OfDirectory, Part, Sessions, Skipped, Staying};
 use super::sessions::{self, Consent, Pruning, Wanted, refuse_signal};
 use super::snapshots::drop_shown;
 use crate::error::Error;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::session::header::Header;
 use crate::session::store::Store;
-use crate::snapshot::prune::{self as snapshots, Pruned};
+use crate::snapshot::prune_snapshots as snapshots;
+use crate::snapshot::prune_snapshots::Pruned;
 use crate::snapshot::series::Series;
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, UNKNOWN_DIRECTORY};
@@ -84,7 +85,7 @@ fn planned(desk: &Desk, store: &Store, dry_run: bool) -> Result<All, Error> {
 /// The snapshots of a series that go, if there are some.
 fn would(desk: &Desk, series: &Series) -> Result<Option<Pruned>, Error> {
     let gone = chosen(desk, series, &by_settings(desk))?;
-    if gone.is_empty() { Ok(None) } else { snapshots::would(series, &gone).map(Some) }
+    if gone.is_empty() { Ok(None) } else { snapshots::preview(series, &gone).map(Some) }
 }
 
 /// Prunes what was shown, and nothing that came later, and records each. A signal stops it between two of them.
@@ -106,7 +107,7 @@ fn carry_out(desk: &Desk, store: &Store, plan: All, done: &mut All) -> Result<()
         part.bytes = dropped.bytes;
         ended?;
     }
-    let _noting = interrupt::note(Asked::Stops);
+    let _noting = interrupt::note(OnSignal::Stops);
     for of in plan.snapshots {
         refuse_signal()?;
         match drop_shown(desk, &of.series, &by_settings(desk), &of.pruned) {

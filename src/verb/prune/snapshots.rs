@@ -7,7 +7,8 @@ use super::report::Snapshots;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::snapshot::error::none;
-use crate::snapshot::prune::{self, Pruned, Which};
+use crate::snapshot::prune_snapshots;
+use crate::snapshot::prune_snapshots::{Pruned, Which};
 use crate::snapshot::series::Series;
 use crate::verb::desk::Desk;
 use crate::verb::error::{is_needed, others_than_asked};
@@ -35,7 +36,7 @@ pub fn prune(desk: &Desk, dir: Option<&Path>, which: Option<Which>, dry_run: boo
     });
     let numbers = chosen(desk, &series, &which)?;
     if dry_run {
-        return Ok(pruned(series.directory.clone(), dry_run, prune::would(&series, &numbers)?));
+        return Ok(pruned(series.directory.clone(), dry_run, prune_snapshots::preview(&series, &numbers)?));
     }
     if !numbers.is_empty() {
         desk.confirm(Question::Prune(Prune::Snapshots { directory: &series.directory, numbers: &numbers }))?;
@@ -49,7 +50,7 @@ pub(super) fn drop_shown(desk: &Desk, series: &Series, which: &Which, shown: &[u
     let lock = series.lock(&desk.fs)?;
     let mut gone = chosen(desk, series, which)?;
     gone.retain(|n| shown.contains(n));
-    prune::prune(&desk.fs, series, &lock, &gone)
+    prune_snapshots::prune(&desk.fs, series, &lock, &gone)
 }
 
 fn pruned(directory: AbsPath, dry_run: bool, Pruned { gone, freed, kept }: Pruned) -> Snapshots {
@@ -67,7 +68,7 @@ pub fn drop_all(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Snapshots, Err
     if !dry_run {
         desk.prepare_to_change(store)?;
     }
-    let (gone, bytes) = (series.numbers()?, prune::used(&series.dir)?);
+    let (gone, bytes) = (series.numbers()?, prune_snapshots::bytes_used(&series.dir)?);
     let all = Snapshots { directory: directory.clone(), dry_run, pruned: gone, bytes, kept: None };
     if dry_run {
         return Ok(all);

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Reason};
 use crate::fs::interrupt;
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -129,7 +129,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
         }
         error => error,
     })?;
-    crate::engine::ready::refuse_interrupted(store, id)?;
+    crate::engine::recover_and_lock::refuse_interrupted(store, id)?;
     if session.header.uncollected {
         killed_run::collect(desk, store, &mut session)?;
     }

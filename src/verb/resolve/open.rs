@@ -4,14 +4,15 @@ use super::guard;
 use super::killed_run;
 use super::want::Want;
 use super::which;
-use crate::engine::ready::{self, Settled};
-use crate::engine::recover::interrupted;
-use crate::engine::recover::interrupted::Recovered;
+use crate::engine::recover::recovery;
+use crate::engine::recover::recovery::Recovered;
+use crate::engine::recover_and_lock;
+use crate::engine::recover_and_lock::Settled;
 use crate::error::{Error, Kind};
 use crate::fs::lock::Lock;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::opened::{Locked, Session};
+use crate::session::open_session::{Locked, Session};
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error::at_work;
@@ -56,7 +57,7 @@ impl Desk {
         if !session.header.uncollected || !session.is_held()? {
             return Ok(None);
         }
-        Ok(Some(crate::capture::run::hold::look(&self.fs, store, session)?))
+        Ok(Some(crate::capture::run::keep_changes::changes_so_far(&self.fs, store, session)?))
     }
 
     /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.
@@ -81,7 +82,7 @@ impl Desk {
             recovered.extend(self.prepare_to_change(store)?);
             Ok::<_, Error>(recovered)
         };
-        let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
+        let locked = recover_and_lock::lock(&self.fs, store, &id, collect, recover)?;
         which::refuse_gone_on(key, &locked.header)?;
         match want {
             Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, COMMIT_MORE)?,
@@ -111,13 +112,13 @@ impl Desk {
         if locked.header.uncollected {
             killed_run::collect(self, store, &mut locked)?;
         }
-        ready::refuse_interrupted(store, &id)?;
+        recover_and_lock::refuse_interrupted(store, &id)?;
         Ok((store, locked))
     }
 
     /// Tells that an operation on a session was interrupted, for a verb that recovers nothing.
     fn say_interrupted(&self, store: &Store, id: &Id) {
-        match interrupted::finding(store, id) {
+        match recovery::finding(store, id) {
             Ok(None) => {}
             Ok(Some(found)) => self.caller.tell(Said::Interrupted { id, found: Ok(found) }),
             Err(error) => self.caller.tell(Said::Interrupted { id, found: Err(&error) }),
@@ -133,7 +134,7 @@ impl Desk {
         if !store.is_at_work(session) {
             if found.is_err() {
                 // What an interrupted operation left half done is no damage.
-                ready::refuse_interrupted(store, session.id())?;
+                recover_and_lock::refuse_interrupted(store, session.id())?;
             }
             return found;
         }
@@ -146,7 +147,7 @@ impl Desk {
 
     /// Undoes or settles what crashes left, before anything is changed. Reports each in a line, and returns them.
     pub fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Error> {
-        match ready::recover_any(&self.fs, store, || self.say_waiting(store))? {
+        match recover_and_lock::recover_any(&self.fs, store, || self.say_waiting(store))? {
             None => Ok(Vec::new()),
             Some(settled) => self.say_settled(settled),
         }
@@ -154,7 +155,7 @@ impl Desk {
 
     /// Undoes or settles what crashes left, like [`Self::prepare_to_change`]; the caller holds the store's lock.
     pub fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Error> {
-        self.say_settled(ready::recover_all(&self.fs, store, lock)?)
+        self.say_settled(recover_and_lock::recover_all(&self.fs, store, lock)?)
     }
 
     pub fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {

@@ -28,7 +28,7 @@ impl Scope {
 
     /// The project of the working directory. Errors: the directory is gone.
     pub fn here() -> Result<Self, Error> {
-        let dir = crate::capture::place::plan::working_directory().map_err(|_| no_project())?;
+        let dir = crate::capture::place::mount_plan::working_directory().map_err(|_| no_project())?;
         Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
     }
 

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::session::header::{Counts, Header, Status};
 use crate::session::id::Id;
-use crate::session::opened::Session;
-use crate::session::run::Failed;
+use crate::session::open_session::Session;
+use crate::session::run_record::Failed;
 use crate::session::store::Store;
 
 /// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.

@@ -2,13 +2,13 @@
 
 use super::named_changes::TypedPath;
 use super::want::Want;
-use crate::compare::picked::Picked;
+use crate::compare::selection::Picked;
 use crate::engine::Effect;
 use crate::engine::job::Verb;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::act::{Part, TakesBack};
-use crate::session::opened::Locked;
+use crate::session::open_session::Locked;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error;

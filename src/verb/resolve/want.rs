@@ -2,7 +2,7 @@
 
 use crate::engine::job::Verb;
 use crate::session::header::{Checkpoint, Header, Origin};
-use crate::session::prune::is_awaited;
+use crate::session::prune_sessions::is_awaited;
 
 /// The act that a verb wants to do with the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

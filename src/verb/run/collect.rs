@@ -5,17 +5,17 @@ use std::ffi::OsString;
 use std::io;
 
 use super::notice::Notice;
-use crate::capture::run::hold::start_of;
-use crate::engine::report::Left;
+use crate::capture::run::held_run::start_of;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Reason};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Locked;
-use crate::session::running::Held;
+use crate::session::open_session::Locked;
+use crate::session::run_in_place::Held;
 use crate::session::store::Store;
-use crate::snapshot::compare;
-use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::create::{SnapshotRequest, SnapshotResult, create};
+use crate::snapshot::differences;
 use crate::snapshot::manifest;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::series::Series;
@@ -33,7 +33,7 @@ pub struct Watched {
     pub series: Series,
     /// The number of the snapshot from before.
     pub before: u64,
-    /// [`Made::elsewhere`] of that snapshot.
+    /// [`SnapshotResult::elsewhere`] of that snapshot.
     pub elsewhere: HashSet<AbsPath>,
 }
 
@@ -51,7 +51,7 @@ pub struct Collected {
     /// The session and its number of changes, if there are any.
     pub session: Option<(Id, u64)>,
     /// The paths of which it is not known if the command changed them, and why.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
 }
 
 /// Takes a snapshot before or after the command.
@@ -64,10 +64,10 @@ pub fn take(
     series: &Series,
     (when, rules, limit): (&str, Source, Option<u64>),
     argv: &[OsString],
-) -> Result<Made, Error> {
+) -> Result<SnapshotResult, Error> {
     let lock = series.lock(&desk.fs)?;
     let message = Some(format!("{when}: {}", start_of(argv)));
-    let asked = Asked {
+    let asked = SnapshotRequest {
         message,
         meta: with_by(Vec::new(), store.by.as_ref()),
         limit,
@@ -75,7 +75,7 @@ pub fn take(
         tells_moves: true,
         run: true,
         rules,
-        ..Asked::default()
+        ..SnapshotRequest::default()
     };
     let made = create(&desk.fs, &store.path, series, &lock, &asked)?;
     desk.caller.tell(Said::Snapshot(Fact::EarlierSnapshots(&made)));
@@ -92,7 +92,7 @@ pub fn collect(desk: &Desk, store: &Store, watched: &[Watched], command: Command
     for one in watched {
         let (compared, after) = differences(desk, store, one, command.argv)?;
         for (path, why) in &compared.left {
-            left.push(Left { path: whole(&one.series.directory, path)?, why: why.clone() });
+            left.push(LeftPath { path: whole(&one.series.directory, path)?, why: why.clone() });
         }
         steps.push(Step { series: &one.series, compared, elsewhere: &one.elsewhere });
         spared.push([Some(one.before), after].into_iter().flatten().collect::<Vec<u64>>());
@@ -113,7 +113,7 @@ fn differences(
     store: &Store,
     Watched { series, before, .. }: &Watched,
     argv: &[OsString],
-) -> Result<(compare::Compared, Option<u64>), Error> {
+) -> Result<(differences::Compared, Option<u64>), Error> {
     // What the snapshot before left out cannot be rolled back, and does not count, even if the command changed the rules.
     let rules = manifest::rules(&series.dir, *before)?;
     // A directory that is gone with all in it has no snapshot after.
@@ -121,8 +121,8 @@ fn differences(
     // No limit: whatever the command left has to be recorded.
     let after = || take(desk, store, series, ("after", Source::Kept(rules, None), None), argv);
     let after = is_there.then(after).transpose()?.map(|made| made.n);
-    let mut compared = compare::between(series, *before, after, &[], true)?;
-    compared.spare_older(series, compare::OLDER, |_| (*before, None))?;
+    let mut compared = differences::between(series, *before, after, &[], true)?;
+    compared.spare_older(series, differences::OLDER, |_| (*before, None))?;
     compared.without_rewritten_indexes(series)?;
     // A file written in place left the time of its directory as it was; a rollback would change that time.
     compared.only_times_that_change();
@@ -151,8 +151,8 @@ fn begin(desk: &Desk, store: &Store, command: &Command<'_>) -> Result<Locked, Er
 }
 
 /// Names the paths of which nothing is recorded, but counts those that were named before the command.
-fn tell_left(desk: &Desk, left: &[Left], named: &HashSet<AbsPath>) {
-    let (known, new): (Vec<&Left>, Vec<&Left>) = left.iter().partition(|left| named.contains(&left.path));
+fn tell_left(desk: &Desk, left: &[LeftPath], named: &HashSet<AbsPath>) {
+    let (known, new): (Vec<&LeftPath>, Vec<&LeftPath>) = left.iter().partition(|left| named.contains(&left.path));
     desk.caller.tell(Said::Run(Notice::Left { new, known: known.len() }));
 }
 

@@ -10,12 +10,13 @@ use super::collect::{self, Collected, Watched, collect, end};
 use super::notice::Notice;
 use super::recovered::{CutRun, Outcome};
 use super::temporary::Temporary;
-use crate::engine::recover::interrupted::Choice;
+use crate::engine::recover::recovery::Choice;
 use crate::error::Error;
 use crate::fs::interrupt;
 use crate::session::id::Id;
-use crate::session::run::Arg;
-use crate::session::running::{self, Directory, Held, Record, Standing};
+use crate::session::run_in_place;
+use crate::session::run_in_place::{Directory, Held, Record, Standing};
+use crate::session::run_record::Arg;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 use crate::verb::desk::Desk;
@@ -37,7 +38,7 @@ fn store_with_runs(desk: &Desk) -> Result<Option<Store>, Error> {
 /// The store cannot be read; a signal came.
 pub fn recover_before(desk: &Desk) -> Result<(), Error> {
     let Some(store) = &store_with_runs(desk)? else { return Ok(()) };
-    if running::cut_off(store)?.is_empty() {
+    if run_in_place::cut_off(store)?.is_empty() {
         return Ok(());
     }
     // The changes of an interrupted operation are not theirs either.
@@ -52,7 +53,7 @@ pub fn recover_before(desk: &Desk) -> Result<(), Error> {
 /// The store cannot be read.
 pub fn tell_all(desk: &Desk) -> Result<(), Error> {
     let Some(store) = &store_with_runs(desk)? else { return Ok(()) };
-    for id in running::cut_off(store)? {
+    for id in run_in_place::cut_off(store)? {
         desk.caller.tell(Said::Run(Notice::CutOff { id: &id, record: record(store, &id).as_ref() }));
     }
     Ok(())
@@ -60,7 +61,7 @@ pub fn tell_all(desk: &Desk) -> Result<(), Error> {
 
 /// True if a run was cut off, as far as the store can be read.
 pub fn is_cut_off(store: &Store, id: &Id) -> bool {
-    running::is_cut_off(store, id).is_ok_and(|cut_off| cut_off)
+    run_in_place::is_cut_off(store, id).is_ok_and(|cut_off| cut_off)
 }
 
 /// Makes the sessions of all runs that were cut off.
@@ -68,7 +69,7 @@ pub fn is_cut_off(store: &Store, id: &Id) -> bool {
 /// # Errors
 /// The store cannot be read.
 pub fn recover_all(desk: &Desk, store: &Store) -> Result<Vec<CutRun>, Error> {
-    Ok(running::cut_off(store)?.iter().filter_map(|id| recover(desk, store, id, false)).collect())
+    Ok(run_in_place::cut_off(store)?.iter().filter_map(|id| recover(desk, store, id, false)).collect())
 }
 
 /// The run that a word means, by its session's id or the end of it.
@@ -84,7 +85,7 @@ pub fn find(store: &Store, key: &str) -> Result<Option<Id>, Error> {
 /// # Errors
 /// It is under way; any other choice, as nothing of it is to be decided.
 pub fn recover_one(desk: &Desk, store: &Store, id: &Id, choice: Option<Choice>) -> Result<Option<CutRun>, Error> {
-    if !running::is_cut_off(store, id)? {
+    if !run_in_place::is_cut_off(store, id)? {
         return Err(error::run_under_way(id));
     }
     match choice {
@@ -96,15 +97,15 @@ pub fn recover_one(desk: &Desk, store: &Store, id: &Id, choice: Option<Choice>) 
 
 /// The record of a run; `None` if it cannot be read.
 pub fn record(store: &Store, id: &Id) -> Option<Record> {
-    running::read(store, id).ok().flatten()
+    run_in_place::read(store, id).ok().flatten()
 }
 
 /// Recovers one run; `None` if it has ended meanwhile.
 fn recover(desk: &Desk, store: &Store, id: &Id, give_up: bool) -> Option<CutRun> {
     let record = record(store, id);
-    let noting = interrupt::note(interrupt::Asked::GoesOn);
+    let noting = interrupt::note(interrupt::OnSignal::GoesOn);
     let slow = || desk.caller.tell(Said::Run(Notice::Ending { id, record: record.as_ref() }));
-    let outcome = match running::take(&desk.fs, store, id, slow) {
+    let outcome = match run_in_place::take_lock(&desk.fs, store, id, slow) {
         Ok(Standing::CutOff(held)) if give_up => Ok(given_up(desk, store, held)),
         Ok(Standing::CutOff(held)) => made(desk, store, held),
         Ok(Standing::Alive | Standing::Over) => return None,

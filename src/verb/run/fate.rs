@@ -3,11 +3,11 @@
 use super::terms::{Then, Wanted};
 use super::value::{Beyond, Fate, Of, Passed, Ran};
 use crate::capture::run::command::Network;
-use crate::capture::run::hold::Held;
+use crate::capture::run::held_run::Held;
 use crate::error::Error;
-use crate::session::opened::Locked;
-use crate::session::prune;
-use crate::session::run::{Coverage, Ending, How};
+use crate::session::open_session::Locked;
+use crate::session::prune_sessions;
+use crate::session::run_record::{Coverage, Ending, How};
 use crate::session::store::Store;
 use crate::verb::commit::commit_run;
 use crate::verb::desk::Desk;
@@ -27,7 +27,7 @@ pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), 
         Then::Discard if !fresh => Fate::SetAside(held.step.map(|step| set_aside(desk, &mut session, step)).transpose()?),
         _ if held.changes == 0 => Fate::Nothing,
         Then::Discard => {
-            prune::free(&desk.fs, &mut session)?;
+            prune_sessions::free(&desk.fs, &mut session)?;
             Fate::Dropped
         }
         Then::Commit if went_well => match commit_run(desk, store, &mut session) {

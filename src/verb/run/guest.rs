@@ -11,9 +11,9 @@ use crate::capture::place::layout::Pass;
 use crate::error::{Error, Reason};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::absolute;
-use crate::session::opened::{Locked, Session};
-use crate::session::own_store::{self, Made};
-use crate::session::run::Coverage;
+use crate::session::open_session::{Locked, Session};
+use crate::session::own_store::{self, StoreState};
+use crate::session::run_record::Coverage;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -52,7 +52,7 @@ impl Guest {
         let hidden = hide.iter().map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
         let is_hidden = |path: &AbsPath| hidden.iter().any(|hidden| path.is_under(hidden));
         keeps.pass.retain(|path| path.as_path().exists() && !changes.touches(path) && !is_hidden(path));
-        if own_store::make(&desk.fs, store, session)? == Made::Anew {
+        if own_store::make(&desk.fs, store, session)? == StoreState::Anew {
             desk.caller.tell(Said::Run(Notice::Spoilt));
         }
         Ok(Self { agent, keeps })

@@ -12,15 +12,18 @@ use super::shell::{self, History};
 use super::terms::{Program, Wanted};
 use super::value::{Of, Ran};
 use crate::capture::place::layout::Pass;
-use crate::capture::place::plan::{Plan, working_directory};
+use crate::capture::place::mount_plan::Plan;
+use crate::capture::place::mount_plan::working_directory;
 use crate::capture::run::command::Command;
-use crate::capture::run::hold::{Held, hold, start_of};
-use crate::capture::run::start::Event;
+use crate::capture::run::held_run::Held;
+use crate::capture::run::held_run::hold;
+use crate::capture::run::held_run::start_of;
+use crate::capture::run::supervise::Event;
 use crate::error::{Error, Reason};
 use crate::fs::dir::Time;
-use crate::fs::interrupt::{self, Asked};
-use crate::session::by::By;
-use crate::session::opened::{Locked, Session};
+use crate::fs::interrupt::{self, OnSignal};
+use crate::session::acting_agent::ActingAgent;
+use crate::session::open_session::{Locked, Session};
 use crate::session::own_store;
 use crate::session::squash::Keep;
 use crate::session::store::Store;
@@ -38,7 +41,7 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     let store = store_of(desk, wanted).map_err(error::not_started)?;
     // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
-    let noting = interrupt::note(Asked::Stops);
+    let noting = interrupt::note(OnSignal::Stops);
     let mut begun = go_on::begin(desk, &store, wanted.aim, &start_of(wanted.program.argv())).map_err(error::not_started)?;
     let (held, company) = match start(desk, &store, &mut begun, wanted, since) {
         Ok(started) => started,
@@ -61,7 +64,7 @@ fn store_of(desk: &Desk, wanted: &Wanted<'_>) -> Result<Store, Error> {
     let mut store = desk.made_store()?;
     desk.prepare_to_change(&store)?;
     if let (None, Program::Agent { agent, .. }) = (&store.by, &wanted.program) {
-        store.by = Some(By { agent: agent.word().into(), session: None, turn: None });
+        store.by = Some(ActingAgent { agent: agent.word().into(), session: None, turn: None });
     }
     Ok(store)
 }

@@ -13,20 +13,24 @@ use super::value::{Beyond, Fate, Of, Ran};
 use crate::capture::run::command::{Command, Linger, Network};
 use crate::capture::run::confine::Confinement;
 use crate::capture::run::ground::Ground;
-use crate::capture::run::start::{Event, run_on};
-use crate::engine::report::Left;
+use crate::capture::run::supervise::Event;
+use crate::capture::run::supervise::run_command;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Reason};
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt::{self, OnSignal};
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::absolute;
 use crate::session::id::Id;
-use crate::session::run::{Arg, Ending};
-use crate::session::running::{self, Directory, Held, Wanted as Begin};
+use crate::session::run_in_place;
+use crate::session::run_in_place::{Directory, Held, Wanted as Begin};
+use crate::session::run_record::{Arg, Ending};
 use crate::session::store::Store;
+use crate::snapshot::choose_directory;
+use crate::snapshot::manifest;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{RECANTIGNORE, Rules, Vcs};
 use crate::snapshot::series::Series;
-use crate::snapshot::{manifest, place, whole};
+use crate::snapshot::whole;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;
@@ -51,7 +55,7 @@ pub struct Wanted<'a> {
 pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     let (directories, store) = allowed(desk, wanted).map_err(error::not_started)?;
     // Signals are noted before the first directory is made for the command, so that none is left behind.
-    let noting = interrupt::note(Asked::Stops);
+    let noting = interrupt::note(OnSignal::Stops);
     let caches = Caches::open(desk, &directories, &store);
     drop(noting);
     let ran = run_beside(desk, wanted, directories, &caches);
@@ -66,19 +70,19 @@ fn allowed(desk: &Desk, wanted: &Wanted<'_>) -> Result<(Vec<AbsPath>, AbsPath), 
     // A directory below another one is in that one's snapshots.
     directories.dedup_by(|later, kept| later.is_under(kept));
     let home = dirs::home_dir().and_then(|home| absolute(&home).ok());
-    directories.iter().try_for_each(|directory| place::refuse_broad(directory, home.as_ref()))?;
+    directories.iter().try_for_each(|directory| choose_directory::refuse_broad(directory, home.as_ref()))?;
     Ok((directories, desk.store_path()?))
 }
 
 /// Runs the command with the caches open.
 fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &Caches) -> Result<Ran, Error> {
     // A signal stops it before the command, which then gets it itself.
-    let noting = interrupt::note(Asked::Stops);
+    let noting = interrupt::note(OnSignal::Stops);
     let Ready { store, watched, unread, confinement, held } =
         begin(desk, wanted, directories, caches).map_err(error::not_started)?;
     let command = Command { linger: wanted.linger, network: wanted.network, ..Command::new(wanted.argv.clone()) };
     let mut hear = |event: Event| desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: true }));
-    let ending = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
+    let ending = match run_command(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,
         Err(why) => {
             collect::end(desk, &store, held);
@@ -87,7 +91,7 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
     };
     drop(noting);
     // The changes are on the tree: the session for their rollback is made even if a signal came.
-    let noting = interrupt::note(Asked::GoesOn);
+    let noting = interrupt::note(OnSignal::GoesOn);
     let id = held.id.clone();
     let command = collect::Command { held, argv: &wanted.argv, name: wanted.name, named: &unread };
     let collected = collect(desk, &store, &watched, command);
@@ -99,7 +103,7 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
     Ok(ran(session, ending, left, !confinement.has_no_network()))
 }
 
-fn ran(session: Option<(Id, u64)>, ending: Ending, left: Vec<Left>, network: bool) -> Ran {
+fn ran(session: Option<(Id, u64)>, ending: Ending, left: Vec<LeftPath>, network: bool) -> Ran {
     let (session, changes) = session.unzip();
     Ran {
         fate: if session.is_some() { Fate::Real } else { Fate::Nothing },
@@ -171,7 +175,7 @@ fn watch(desk: &Desk, store: &Store, directory: &AbsPath, argv: &[OsString]) -> 
         Some(Reason::TooMany) => error::over_limit(why, limit),
         _ => why,
     })?;
-    let left = |(path, why): &(AbsPath, String)| Ok(Left { path: whole(directory, path)?, why: why.clone() });
+    let left = |(path, why): &(AbsPath, String)| Ok(LeftPath { path: whole(directory, path)?, why: why.clone() });
     let unread = made.unread.iter().map(left).collect::<Result<Vec<_>, Error>>()?;
     if !unread.is_empty() {
         desk.caller.tell(Said::Run(Notice::Unread(&unread)));
@@ -202,5 +206,5 @@ fn record(desk: &Desk, store: &Store, wanted: &Wanted<'_>, watched: &[Watched], 
     let directories = watched.iter().map(directory).collect::<Result<_, Error>>()?;
     let argv = wanted.argv.iter().map(|word| Arg(word.as_bytes().to_vec())).collect();
     let made = caches.made.dirs().map(|dir: &Path| Arg(dir.as_os_str().as_bytes().to_vec())).collect();
-    running::begin(&desk.fs, store, Begin { name: wanted.name, argv, directories, made })
+    run_in_place::begin_run(&desk.fs, store, Begin { name: wanted.name, argv, directories, made })
 }

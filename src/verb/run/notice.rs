@@ -3,14 +3,14 @@
 use super::recovered::CutRun;
 use crate::agent::known::Agent;
 use crate::capture::run::confine::Confinement;
-use crate::capture::run::start::Event;
-use crate::engine::report::Left;
+use crate::capture::run::supervise::Event;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, IoError};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::run::Coverage;
-use crate::session::running::Record;
+use crate::session::run_in_place::Record;
+use crate::session::run_record::Coverage;
 use crate::session::squash::Keep;
 
 /// A fact that is told while a run works.
@@ -40,9 +40,9 @@ pub enum Notice<'a> {
     /// A cache that the command may not write to, as the store lies there.
     StoreInCache(&'a AbsPath),
     /// Paths that the snapshot before the command could not read, and why.
-    Unread(&'a [Left]),
+    Unread(&'a [LeftPath]),
     /// Paths of which nothing is recorded, and why; and the number of those that were named before.
-    Left { new: Vec<&'a Left>, known: usize },
+    Left { new: Vec<&'a LeftPath>, known: usize },
     /// The command took the owner's rights to the store away; they are set again.
     Regained(&'a AbsPath),
     /// The session gets no name.

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 
 use super::terms::Places;
 use crate::capture::place::layout::{Pass, Request};
-use crate::capture::place::plan::{Plan, working_directory};
+use crate::capture::place::mount_plan::Plan;
+use crate::capture::place::mount_plan::working_directory;
 use crate::error::Error;
 use crate::fs::dir::Time;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::own_store;
 use crate::session::store::Store;
 use crate::verb::desk::Desk;

@@ -10,14 +10,15 @@ use crate::agent::known::Agent;
 use crate::agent::state::{State as Kept, obeyed_change};
 use crate::capture::layers::rejoin::Rest;
 use crate::compare::entries::Taken;
-use crate::compare::picked::{Pick, Picked, seen};
+use crate::compare::selection::mark_of;
+use crate::compare::selection::{Pick, Picked};
 use crate::compare::sources::{Content, OnTree, Sources};
 use crate::error::{At, Error};
 use crate::fs::dir::{Dir, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes};
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::sides::Side;
 use crate::settings::path_glob;
 use crate::tree::state::State;
@@ -86,7 +87,7 @@ pub fn find(keeps: &Kept, session: &Session) -> Result<Candidates, Error> {
         match look.obstacle(change, *side, &mut sources) {
             Some(why) => found.held.push((path, why)),
             None if found.picks.len() == MOST_RECORDS => found.held.push((path, Obstacle::TooMany(MOST_RECORDS))),
-            None => found.picks.push(Pick { path, taken: Taken::Whole, seen: seen(change, *side, &mut sources) }),
+            None => found.picks.push(Pick { path, taken: Taken::Whole, seen: mark_of(change, *side, &mut sources) }),
         }
     }
     Ok(found)

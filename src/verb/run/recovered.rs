@@ -1,10 +1,10 @@
 //! The value of a run on the real tree that was cut off, and recovered.
 
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::running::Record;
+use crate::session::run_in_place::Record;
 
 /// A run that was cut off, and what became of it.
 pub struct CutRun {
@@ -16,7 +16,7 @@ pub struct CutRun {
 
 pub enum Outcome {
     /// The number of changes in its session, and the paths that are not in it.
-    Made(u64, Vec<Left>),
+    Made(u64, Vec<LeftPath>),
     /// Its session was already made; the run had not ended.
     WasMade,
     /// Nothing changed, so there is no session.
@@ -38,7 +38,7 @@ impl CutRun {
     }
 
     /// The paths that are not in its session, and why.
-    pub fn left(&self) -> &[Left] {
+    pub fn left(&self) -> &[LeftPath] {
         if let Outcome::Made(_, left) = &self.outcome { left } else { &[] }
     }
 

@@ -13,7 +13,7 @@ use super::terms::Histories;
 use crate::capture::place::layout::Pass;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;

@@ -3,16 +3,19 @@
 use super::plan::plan;
 use super::terms::Places;
 use crate::capture::place::layout::Pass;
-use crate::capture::place::plan::{Plan, working_directory};
+use crate::capture::place::mount_plan::Plan;
+use crate::capture::place::mount_plan::working_directory;
 use crate::capture::run::command::{Command, Network};
 use crate::capture::run::confine::Confinement;
 use crate::capture::run::ground::Ground;
-use crate::capture::run::hold::{hold, start_of};
-use crate::capture::run::start::{Event, run_on};
+use crate::capture::run::held_run::hold;
+use crate::capture::run::held_run::start_of;
+use crate::capture::run::supervise::Event;
+use crate::capture::run::supervise::run_command;
 use crate::error::{Error, Kind};
 use crate::session::header::Origin;
-use crate::session::opened::Locked;
-use crate::session::run::{Coverage, How};
+use crate::session::open_session::Locked;
+use crate::session::run_record::{Coverage, How};
 use crate::session::store::Store;
 use crate::verb::desk::Desk;
 
@@ -71,7 +74,8 @@ fn got_as_far_as_the_command(error: &Error) -> bool {
 /// Runs `true` on the real tree as `run --in` would, confined to the working directory. Returns the error that kept it from working.
 pub fn in_place() -> Option<Error> {
     let confinement = working_directory().and_then(|cwd| Confinement::make(&[cwd.as_path().to_path_buf()], &[], Network::Open));
-    let ran = confinement
-        .and_then(|confinement| run_on(Ground::Confined(&confinement), &Command::new(vec![TRUE.into()]), &mut |_| ()).map(drop));
+    let ran = confinement.and_then(|confinement| {
+        run_command(Ground::Confined(&confinement), &Command::new(vec![TRUE.into()]), &mut |_| ()).map(drop)
+    });
     ran.err().filter(|error| !got_as_far_as_the_command(error))
 }

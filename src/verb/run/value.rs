@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 use crate::session::id::Id;
-use crate::session::run::Ending;
+use crate::session::run_record::Ending;
 use crate::verb::act::value::Acted;
 
 /// A command that has run. JSON: docs/json.md.
@@ -41,7 +41,7 @@ pub struct Ran {
     pub of: Of,
     /// Of one on the real tree: the paths of which it is not known what the command did there.
     #[serde(skip)]
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
 }
 
 /// The session that a command ran in.

@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use super::directory::directory;
 use super::retention::{dropped, retain};
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::home;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::session::id::check_name;
-use crate::snapshot::create::{Asked, How, Made, create as take};
+use crate::snapshot::choose_directory;
+use crate::snapshot::create::{How, SnapshotRequest, SnapshotResult, create as take};
 use crate::snapshot::manifest::{Counts, OF_AGENT, TURN};
-use crate::snapshot::place;
 use crate::snapshot::rule_source::Source;
-use crate::snapshot::rules::meant;
+use crate::snapshot::rules::as_path_of;
 use crate::snapshot::series::{Series, Summary};
 use crate::snapshot::whole;
 use crate::verb::desk::Desk;
@@ -31,9 +31,9 @@ pub struct Created {
     #[serde(rename = "result")]
     pub how: How,
     pub counts: Counts,
-    pub unread: Vec<Left>,
+    pub unread: Vec<LeftPath>,
     /// The paths that were left out for other reasons than rules.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
     pub pruned: Vec<u64>,
     /// Version control's own that was left out.
     pub repositories: Vec<AbsPath>,
@@ -53,7 +53,7 @@ pub struct Created {
 ///
 /// # Errors
 /// There is no such directory, or it is too broad or holds too much; the label or key is none; the store cannot be written to.
-pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: Asked, keep: Option<usize>) -> Result<Created, Error> {
+pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: SnapshotRequest, keep: Option<usize>) -> Result<Created, Error> {
     let directory = directory(dir)?;
     if let Some(label) = &asked.label {
         check_name(label).map_err(|why| error::no_label(label, why))?;
@@ -61,12 +61,12 @@ pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: Asked, keep: Option<us
     if asked.once.as_deref() == Some("") {
         return Err(error::no_key());
     }
-    place::check(&directory, &desk.store_path()?, home().as_ref())?;
+    choose_directory::check(&directory, &desk.store_path()?, home().as_ref())?;
     let store = desk.made_store()?;
     desk.prepare_to_change(&store)?;
     asked.meta = with_by(asked.meta, store.by.as_ref());
     if let Source::Found(rules) = &mut asked.rules {
-        rules.exclude.iter_mut().for_each(|glob| *glob = meant(&directory, glob));
+        rules.exclude.iter_mut().for_each(|glob| *glob = as_path_of(&directory, glob));
     }
     finished(desk, || {
         let series = Series::create(&desk.fs, &store, &directory)?;
@@ -81,8 +81,13 @@ pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: Asked, keep: Option<us
     })
 }
 
-fn created(directory: &AbsPath, made: Made, pruned: Vec<u64>, former: Result<Option<u64>, Error>) -> Result<Created, Error> {
-    let left = |(path, why): (AbsPath, String)| Ok::<_, Error>(Left { path: whole(directory, &path)?, why });
+fn created(
+    directory: &AbsPath,
+    made: SnapshotResult,
+    pruned: Vec<u64>,
+    former: Result<Option<u64>, Error>,
+) -> Result<Created, Error> {
+    let left = |(path, why): (AbsPath, String)| Ok::<_, Error>(LeftPath { path: whole(directory, &path)?, why });
     Ok(Created {
         directory: directory.clone(),
         n: made.n,
@@ -106,9 +111,9 @@ fn former(series: &Series, label: &str, n: u64) -> Result<Option<u64>, Error> {
 }
 
 /// The meta keys of a snapshot with `agent` and `turn` of the agent that takes it, unless it gives them itself.
-pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&By>) -> Vec<(String, String)> {
+pub fn with_by(mut meta: Vec<(String, String)>, by: Option<&ActingAgent>) -> Vec<(String, String)> {
     let gives = |wanted: &str| meta.iter().any(|(key, _)| key == wanted);
-    let Some(By { agent, turn, .. }) = by.filter(|_| !gives(OF_AGENT)) else { return meta };
+    let Some(ActingAgent { agent, turn, .. }) = by.filter(|_| !gives(OF_AGENT)) else { return meta };
     let turn = turn.filter(|_| !gives(TURN)).map(|turn| (TURN.into(), turn.to_string()));
     meta.push((OF_AGENT.into(), agent.clone()));
     meta.extend(turn);

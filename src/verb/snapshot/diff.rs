@@ -5,13 +5,14 @@ use serde::Serialize;
 use super::series::{Named, inner, number, refuse_unknown};
 use crate::compare::patch::{Form, counts};
 use crate::compare::view::{TEXT_LIMIT, View};
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Marks};
-use crate::snapshot::compare::{self, Difference, Terms};
 use crate::snapshot::content::{Kept, beginning};
+use crate::snapshot::differences;
+use crate::snapshot::differences::{Difference, Terms};
 use crate::snapshot::manifest::{At, Entry};
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -30,7 +31,7 @@ pub struct Comparison {
     /// The changes, in path order.
     pub changes: Vec<Change>,
     /// The paths that are not compared.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPath>,
     /// The differences that the changes were made of, one each.
     differences: Vec<Difference>,
 }
@@ -60,8 +61,8 @@ impl Comparison {
         with_vcs: bool,
     ) -> Result<Self, Error> {
         let mut compared = match m {
-            Some(_) => compare::between(&series, n, m, paths, with_vcs)?,
-            None => compare::with_tree(store, &series, n, Terms { paths, with_vcs, ..Terms::default() })?,
+            Some(_) => differences::between(&series, n, m, paths, with_vcs)?,
+            None => differences::with_tree(store, &series, n, Terms { paths, with_vcs, ..Terms::default() })?,
         };
         refuse_unknown(&series, paths, &compared)?;
         if !paths.is_empty() {
@@ -70,7 +71,7 @@ impl Comparison {
             compared.left.retain(|(path, _)| asked(path));
         }
         let changes = compared.differences.iter().map(|difference| change(&series, difference)).collect::<Result<_, _>>()?;
-        let left = compared.left.into_iter().map(|(path, why)| Ok(Left { path: whole(&series.directory, &path)?, why }));
+        let left = compared.left.into_iter().map(|(path, why)| Ok(LeftPath { path: whole(&series.directory, &path)?, why }));
         let left = left.collect::<Result<_, Error>>()?;
         Ok(Self { n, m, changes, left, differences: compared.differences, series })
     }
@@ -119,7 +120,7 @@ pub struct Listed<'a> {
     n: u64,
     m: Option<u64>,
     changes: Vec<Row<'a>>,
-    left: &'a [Left],
+    left: &'a [LeftPath],
 }
 
 #[derive(Serialize)]
@@ -183,6 +184,6 @@ fn change(series: &Series, difference: &Difference) -> Result<Change, Error> {
 }
 
 fn on_tree(path: &AbsPath) -> Result<Vec<u8>, Error> {
-    let parent = path.parent().unwrap_or_else(compare::root);
+    let parent = path.parent().unwrap_or_else(differences::root);
     beginning(&Dir::open(parent.as_path())?.at(path.name()).open_file()?, TEXT_LIMIT + 1, path)
 }

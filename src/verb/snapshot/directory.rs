@@ -3,18 +3,18 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::capture::place::plan::working_directory;
+use crate::capture::place::mount_plan::working_directory;
 use crate::error::{At as _, Error};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::resolve::{absolute, home};
-use crate::snapshot::place;
+use crate::snapshot::choose_directory;
 
 /// Finds the directory or file at a path, which may be relative; without one, the project of the working directory.
 ///
 /// # Errors
 /// The working directory is gone; the path leads nowhere.
 pub fn directory(given: Option<&Path>) -> Result<AbsPath, Error> {
-    let Some(path) = given else { return Ok(place::project(&working_directory()?, home().as_ref())) };
+    let Some(path) = given else { return Ok(choose_directory::project(&working_directory()?, home().as_ref())) };
     let path = &whole(path)?;
     match path.symlink_metadata() {
         // A path below something that is no directory now may have existed before.

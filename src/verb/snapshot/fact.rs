@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::settings::From;
-use crate::snapshot::create::Made;
+use crate::snapshot::create::SnapshotResult;
 use crate::snapshot::heads::Moved;
 
 /// A fact about snapshots.
@@ -21,7 +21,7 @@ pub enum Fact<'a> {
     /// The snapshots that retention lets go of could not be dropped.
     OldSnapshotsStay { directory: &'a AbsPath, why: &'a Error },
     /// A snapshot, which may have found damage in earlier ones: it needs nothing of that.
-    EarlierSnapshots(&'a Made),
+    EarlierSnapshots(&'a SnapshotResult),
     /// The settings choose the snapshots to prune.
     SnapshotLimits { keep: (usize, From), max_size: (u64, From) },
 }

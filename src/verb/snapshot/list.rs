@@ -9,9 +9,9 @@ use super::series::found;
 use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::by::By;
+use crate::session::acting_agent::ActingAgent;
 use crate::snapshot::manifest::{Counts, Head, Tail};
-use crate::snapshot::prune::used;
+use crate::snapshot::prune_snapshots::bytes_used;
 use crate::snapshot::series::{Broken, Series, Summary};
 use crate::tree::time;
 use crate::verb::desk::Desk;
@@ -41,7 +41,7 @@ pub struct Row {
     pub counts: Counts,
     /// The agent that took it, or for which it was taken.
     #[serde(skip)]
-    pub by: Option<By>,
+    pub by: Option<ActingAgent>,
 }
 
 impl Row {
@@ -88,7 +88,7 @@ pub fn directories(desk: &Desk) -> Result<Directories, Error> {
     let (all, damaged) = desk.store()?.map_or(Ok(Default::default()), Series::all)?;
     let mut directories = Vec::with_capacity(all.len());
     for series in all {
-        let (snapshots, bytes) = (series.numbers()?.len(), used(&series.dir)?);
+        let (snapshots, bytes) = (series.numbers()?.len(), bytes_used(&series.dir)?);
         // Without any, its first snapshot was refused or stopped, or all are pruned.
         if snapshots > 0 {
             let there = series.directory.as_path().symlink_metadata().is_ok();

@@ -4,14 +4,15 @@ use serde::Serialize;
 
 use super::fact::Fact;
 use super::series::{Named, inner, number, refuse_unknown};
-use crate::engine::report::{Done, Left};
+use crate::engine::report::{LeftPath, PathOutcome};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::Store;
-use crate::snapshot::compare::{self, Compared, Hashes, Terms};
+use crate::snapshot::differences;
+use crate::snapshot::differences::{Compared, Hashes, Terms};
 use crate::snapshot::heads::{Moved, moved};
 use crate::snapshot::manifest;
 use crate::snapshot::restore::refuse_elsewhere;
@@ -55,7 +56,7 @@ pub struct Restored {
     /// The session that did it; `None` if nothing was to be done.
     pub session: Option<Id>,
     pub paths: Vec<Row>,
-    pub skipped: Vec<Left>,
+    pub skipped: Vec<LeftPath>,
     pub heads: Vec<Moved>,
 }
 
@@ -114,7 +115,7 @@ fn compared(asked: &Restore<'_>, store: &Store, series: &Series) -> Result<(u64,
         return Err(error::without_vcs(&series.directory, n));
     }
     let terms = Terms { whole: true, paths: &paths, hashes, with_vcs, with_older, ..Terms::default() };
-    let mut compared = compare::with_tree(&store.path, series, n, terms)?;
+    let mut compared = differences::with_tree(&store.path, series, n, terms)?;
     refuse_unknown(series, &paths, &compared)?;
     if !paths.is_empty() {
         compared.only(&paths);
@@ -133,7 +134,7 @@ fn compared(asked: &Restore<'_>, store: &Store, series: &Series) -> Result<(u64,
 /// Asks before something is removed or overwritten, or a HEAD is moved.
 fn ask(desk: &Desk, rows: &[Row], moves_head: bool) -> Result<(), Error> {
     let of = |done| rows.iter().filter(|row| row.done == done).map(|row| &row.path).collect::<Vec<_>>();
-    let (removed, overwritten) = (of(Done::Removed), of(Done::Restored));
+    let (removed, overwritten) = (of(PathOutcome::Removed), of(PathOutcome::Restored));
     if removed.is_empty() && overwritten.is_empty() && !moves_head {
         return Ok(());
     }

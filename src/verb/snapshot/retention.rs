@@ -3,7 +3,8 @@
 use super::fact::Fact;
 use super::series::needed;
 use crate::error::Error;
-use crate::snapshot::prune::{self, Conditions, Maker, Which};
+use crate::snapshot::prune_snapshots;
+use crate::snapshot::prune_snapshots::{Conditions, Maker, Which};
 use crate::snapshot::series::{Locked, Series};
 use crate::verb::desk::Desk;
 use crate::verb::error::is_needed;
@@ -25,7 +26,7 @@ pub fn retain(desk: &Desk, series: &Series, lock: &Locked, keep: Option<usize>, 
     if gone.is_empty() {
         return Ok(gone);
     }
-    let pruned = prune::prune(&desk.fs, series, lock, &gone)?;
+    let pruned = prune_snapshots::prune(&desk.fs, series, lock, &gone)?;
     if let Some(why) = pruned.kept {
         desk.caller.tell(Said::Snapshot(Fact::ContentStays(&why)));
     }
@@ -55,7 +56,7 @@ fn limits(desk: &Desk) -> Conditions {
 /// # Errors
 /// Such a one is named; a snapshot cannot be read.
 pub fn chosen(desk: &Desk, series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
-    let mut chosen = prune::choose(series, which)?;
+    let mut chosen = prune_snapshots::choose(series, which)?;
     let needed = needed(desk, &series.directory)?;
     if let (Which::Named(_), Some(n)) = (which, chosen.iter().find(|n| needed.contains(n))) {
         return Err(is_needed(&series.directory, *n));

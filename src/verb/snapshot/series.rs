@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve::{absolute, bad};
 use crate::remedy::Command;
-use crate::session::running;
+use crate::session::run_in_place;
 use crate::session::store::Store;
-use crate::snapshot::compare::{self, Compared};
+use crate::snapshot::differences;
+use crate::snapshot::differences::Compared;
 use crate::snapshot::error::none;
 use crate::snapshot::manifest::Merged;
 use crate::snapshot::series::Series;
@@ -108,7 +109,7 @@ pub fn number(series: &Series, key: &str, so: Command) -> Result<u64, Error> {
 /// # Errors
 /// The store cannot be read.
 pub fn needed(desk: &Desk, directory: &AbsPath) -> Result<Vec<u64>, Error> {
-    desk.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, directory))
+    desk.store()?.map_or(Ok(Vec::new()), |store| run_in_place::needed(store, directory))
 }
 
 /// Makes given paths paths of a snapshot of `directory`. Components below that are taken literally: the snapshot tells which are
@@ -120,7 +121,7 @@ pub fn inner(directory: &AbsPath, paths: &[TypedPath]) -> Result<Vec<AbsPath>, E
     let one = |path: &TypedPath| {
         let named = reached(directory, path.path())?;
         match named.below(directory) {
-            Some([]) => Ok(compare::root()),
+            Some([]) => Ok(differences::root()),
             Some(below) => AbsPath::parse([b"/", below].concat()).map_err(|error| Error::refused(error.to_string())),
             None => Err(error::lies_elsewhere(&named, directory)),
         }

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::list::Row;
 use super::series::{Named, number, series};
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::snapshot::compare::root;
+use crate::snapshot::differences::root;
 use crate::snapshot::manifest::{Entry, Merged};
 use crate::snapshot::rules::{self, Vcs};
 use crate::snapshot::whole;
@@ -21,7 +21,7 @@ pub struct Shown {
     pub snapshot: Row,
     pub rules: Rules,
     /// The paths that could not be read for it.
-    pub unread: Vec<Left>,
+    pub unread: Vec<LeftPath>,
     /// All paths in it, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<AbsPath>>,
@@ -72,7 +72,7 @@ pub fn show(desk: &Desk, of: Named<'_>, lists_paths: bool) -> Result<Shown, Erro
     let (mut unread, mut paths) = (Vec::new(), lists_paths.then(Vec::new));
     while let Some(Entry { path, unread: why, .. }) = merged.next()? {
         match (why, &mut paths) {
-            (Some(why), _) => unread.push(Left { path: full(&path)?, why }),
+            (Some(why), _) => unread.push(LeftPath { path: full(&path)?, why }),
             (None, Some(paths)) => paths.push(full(&path)?),
             (None, None) => {}
         }

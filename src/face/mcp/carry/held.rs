@@ -12,8 +12,8 @@ use super::child::named;
 use super::child::not_started;
 use super::child::{Child, Started, Stream, Wanted};
 use super::reading;
-use crate::capture::run::inside::inside;
-use crate::compare::visible;
+use crate::capture::run::is_inside::inside;
+use crate::compare::escape_terminal;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;
 
@@ -37,7 +37,10 @@ pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
     };
     let cwd = asked.text("cwd").map(Path::new);
     if let Some(missing) = cwd.filter(|cwd| !cwd.is_dir()) {
-        return Outcome::refused("usage", format!("cwd: {} is no directory", visible::message(&missing.display().to_string())));
+        return Outcome::refused(
+            "usage",
+            format!("cwd: {} is no directory", escape_terminal::message(&missing.display().to_string())),
+        );
     }
     let session = asked.text("session").unwrap_or(own);
     let mut words: Vec<OsString> = ["run", "--json"].map(OsString::from).into();
@@ -118,7 +121,7 @@ impl Messages {
 fn tail(bytes: &[u8]) -> (String, bool) {
     let ends = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let line = ends.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').nth(page::MOST - 1).map_or(0, |(at, _)| at + 1);
-    let text = String::from_utf8_lossy(&visible::content(&bytes[line..])).into_owned();
+    let text = String::from_utf8_lossy(&escape_terminal::content(&bytes[line..])).into_owned();
     let from = (text.len().saturating_sub(MOST)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     (text[from..].to_owned(), line > 0 || from > 0)
 }

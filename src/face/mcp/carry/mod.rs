@@ -101,6 +101,6 @@ impl Carrier for Recant {
     }
 
     fn is_over(&self) -> bool {
-        interrupt::came().is_some()
+        interrupt::signal_received().is_some()
     }
 }

@@ -10,7 +10,7 @@ use super::child::Child;
 use super::child::failed;
 use super::child::not_started;
 use super::reading;
-use crate::capture::run::inside::inside;
+use crate::capture::run::is_inside::inside;
 use crate::error::{Error, command, shell_word};
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::tools::Name;

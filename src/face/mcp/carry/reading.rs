@@ -9,7 +9,7 @@ use super::child::failed;
 use super::child::named;
 use super::child::not_started;
 use super::child::{Child, Lines, Ran, Started, Wanted};
-use crate::compare::visible;
+use crate::compare::escape_terminal;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;
 use crate::face::mcp::tools::Name;
@@ -224,7 +224,7 @@ fn patch(child: &Child, words: &[OsString], from: usize, told: &Told) -> Result<
     if lines.is_empty() && from > 0 {
         return Err(Outcome::refused("refused", "the patch has no such line: call without cursor"));
     }
-    let shown = |line: &Vec<u8>| first(&String::from_utf8_lossy(&visible::content(line)), COLUMNS);
+    let shown = |line: &Vec<u8>| first(&String::from_utf8_lossy(&escape_terminal::content(line)), COLUMNS);
     let mut patch = json!({ "line": from, "lines": lines.iter().map(shown).collect::<Vec<_>>() });
     if has_more {
         patch["next"] = format!("{IN_PATCH}{}", from + page::MOST).into();

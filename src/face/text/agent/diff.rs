@@ -2,7 +2,7 @@
 
 use crate::agent::turn::Turn;
 use crate::compare::html::page::About;
-use crate::compare::shown::cut_off;
+use crate::compare::path_text::cut_off;
 use crate::error::Error;
 use crate::face::args::{SnapshotDiff, TurnDiff as Asked, turn_and_paths};
 use crate::face::call::Call;

@@ -13,7 +13,7 @@ use crate::face::surroundings::surroundings;
 use crate::face::text::patch;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::verb::agent::edit::Change;
 use crate::verb::agent::install::{Asked, Deed, Edited, edit};
 use crate::verb::error::closed_place;

@@ -1,7 +1,7 @@
 //! `agent run`: a whole agent, held.
 
 use crate::agent::state::State;
-use crate::capture::run::inside::inside;
+use crate::capture::run::is_inside::inside;
 use crate::error::Error;
 use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;

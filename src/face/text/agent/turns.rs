@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::agent::known::Agent;
-use crate::compare::shown::{cut, cut_off};
+use crate::compare::path_text::cut;
+use crate::compare::path_text::cut_off;
 use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::uncovered;
 use crate::agent::anew::Built;
 use crate::agent::choice::Reach;
-use crate::compare::shown::cut_off;
-use crate::engine::report::Left;
+use crate::compare::path_text::cut_off;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::{TurnUndo, turn_and_paths};
 use crate::face::call::Call;
@@ -72,7 +72,7 @@ fn list(out: &Out, TakenBack { turns, session, paths, skipped, not_covered, .. }
     out.listing(paths.iter().map(|row| format!("{:<9} {}", row.done.word(), out.shown(&row.path))), &whole);
     let stay =
         |row: &str| if out.is_for_people() { figures::filled_after("stays", row, 10) } else { format!("{:<10}{row}", "stays") };
-    out.first_of(skipped.iter().map(|Left { path, why }| stay(&format!("{}: {why}", out.shown(path)))), &all);
+    out.first_of(skipped.iter().map(|LeftPath { path, why }| stay(&format!("{}: {why}", out.shown(path)))), &all);
     uncovered::lines(out, not_covered, out.is_verbose()).iter().for_each(|line| out.line(stay(line)));
 }
 

@@ -1,7 +1,7 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
 use super::html::Of;
-use crate::compare::html::file::Common;
+use crate::compare::html::file_part::Common;
 use crate::compare::html::page::About;
 use crate::error::Error;
 use crate::error::command;
@@ -13,7 +13,7 @@ use crate::face::text::show::{self, agent_text};
 use crate::face::text::steps::words;
 use crate::fs::path::AbsPath;
 use crate::session::header::Status;
-use crate::session::opened::Session;
+use crate::session::open_session::Session;
 use crate::session::store::Store;
 use crate::verb::diff::compared::Pair;
 use crate::verb::resolve::standing::Standing;

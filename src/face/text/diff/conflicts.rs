@@ -4,7 +4,7 @@
 use super::about;
 use super::showing::{self, Show};
 use super::shown::{again, names};
-use crate::compare::clash::NOW;
+use crate::compare::conflict_sides::NOW;
 use crate::engine::job::Verb;
 use crate::error::Error;
 use crate::face::call::Call;

@@ -6,8 +6,8 @@
 use std::io::BufRead;
 
 use super::spool::Spool;
-use crate::compare::html::file;
-use crate::compare::html::file::{Common, Entry};
+use crate::compare::html::file_part;
+use crate::compare::html::file_part::{Common, Entry};
 use crate::compare::html::page;
 use crate::compare::html::page::About;
 use crate::compare::patch::Form;
@@ -38,7 +38,7 @@ impl<'c> Page<'c> {
 
     pub fn add(&mut self, view: &View<'_>) -> Result<(), Error> {
         let mut part = String::new();
-        self.entries.push(file::write(&mut part, &self.of.common, view, self.entries.len() + 1));
+        self.entries.push(file_part::write(&mut part, &self.of.common, view, self.entries.len() + 1));
         self.files.add(part.as_bytes())
     }
 

@@ -4,10 +4,10 @@ use anstyle::AnsiColor;
 
 use crate::compare::patch::Form;
 use crate::compare::patch::counts;
-use crate::compare::shown::columns;
-use crate::compare::shown::cut;
-use crate::compare::shown::padded;
-use crate::compare::shown::shortened;
+use crate::compare::path_text::columns;
+use crate::compare::path_text::cut;
+use crate::compare::path_text::padded;
+use crate::compare::path_text::shortened;
 use crate::compare::view::View;
 use crate::face::call::Call;
 use crate::face::figures;

@@ -17,7 +17,7 @@ use crate::face::call::Call;
 use crate::face::figures;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
-use crate::fs::interrupt::{self, Asked, Noting};
+use crate::fs::interrupt::{self, Noting, OnSignal};
 use crate::fs::path::AbsPath;
 
 /// A program with a name that stands for more than itself.
@@ -64,7 +64,7 @@ impl<'c> Tool<'c> {
         let command = known.map_or(&*name, |known| known.command).to_owned();
         let by_file = known.is_some_and(|known| known.by_file);
         // A signal ends it, but not before the copies are removed.
-        let noting = interrupt::note(Asked::GoesOn);
+        let noting = interrupt::note(OnSignal::GoesOn);
         let copies = Copies::begin(call)?;
         Ok(Self { call, name, command, by_file, copies, files: Vec::new(), copied: 0, left: 0, _noting: noting })
     }
@@ -157,7 +157,7 @@ const LINK: &str = "120000";
 
 /// Ends the call once a signal asked for it. Ctrl-C is the program's.
 fn go_on() -> Result<(), Error> {
-    match interrupt::came().filter(|signal| *signal != "SIGINT") {
+    match interrupt::signal_received().filter(|signal| *signal != "SIGINT") {
         Some(signal) => Err(Error::refused(format!("stopped by {signal}"))),
         None => Ok(()),
     }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{block, edit};
-use crate::compare::blocks::between::Blocks;
 use crate::compare::blocks::block::Block;
 use crate::compare::blocks::choice::{Choice, Part};
+use crate::compare::blocks::find_blocks::Blocks;
 use crate::compare::entries::{CHANGED, Entries, Taken, Text};
 use crate::compare::sources::Sources;
 use crate::error::Error;

@@ -2,8 +2,8 @@
 
 use anstyle::Style;
 
-use crate::compare::blocks::between::Blocks;
 use crate::compare::blocks::block::Block;
+use crate::compare::blocks::find_blocks::Blocks;
 use crate::compare::entries::Text;
 use crate::compare::span::Part;
 use crate::face::out::Out;

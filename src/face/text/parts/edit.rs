@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::compare::blocks::between::Blocks;
 use crate::compare::blocks::block::Block;
+use crate::compare::blocks::find_blocks::Blocks;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;

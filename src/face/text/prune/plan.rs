@@ -6,7 +6,7 @@ use crate::face::out::Out;
 use crate::face::text::heads::heads;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::prune::is_needed;
+use crate::session::prune_sessions::is_needed;
 use crate::verb::error::{all_kinds, sessions};
 use crate::verb::prune::kind::{Kind, Loss};
 use crate::verb::prune::question::Prune;

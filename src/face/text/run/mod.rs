@@ -15,7 +15,7 @@ use crate::agent::known::Agent;
 use crate::agent::state::State;
 use crate::capture::place::layout::Pass;
 use crate::capture::run::command::{Linger, Network};
-use crate::capture::run::inside::inside;
+use crate::capture::run::is_inside::inside;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;

@@ -1,8 +1,8 @@
 //! Words for what a run says while it works.
 
 use crate::agent::known::Agent;
-use crate::capture::run::start::Event;
-use crate::engine::report::Left;
+use crate::capture::run::supervise::Event;
+use crate::engine::report::LeftPath;
 use crate::error::command;
 use crate::face::figures::{self, filled, filled_remedy};
 use crate::face::out::Out;
@@ -11,7 +11,7 @@ use crate::fs::path::AbsPath;
 use crate::remedy::words;
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::run::{Coverage, How};
+use crate::session::run_record::{Coverage, How};
 use crate::session::squash::Keep;
 use crate::verb::error::kept_by;
 use crate::verb::run::notice::{InPlace, Notice, Obstacle, Records};
@@ -47,7 +47,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
             out.note(format_args!("{} is read-only for the command: the store lies there", out.place(cache)));
         }
         Notice::Unread(left) => {
-            out.warn_each(left.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
+            out.warn_each(left.iter().map(|LeftPath { path, why }| format!("{path}: not in the snapshot: {why}")));
             out.warn("what happens there cannot be taken back");
         }
         Notice::Left { new, known } => left(out, new, *known),
@@ -70,7 +70,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
     }
 }
 
-fn left(out: &Out, new: &[&Left], known: usize) {
+fn left(out: &Out, new: &[&LeftPath], known: usize) {
     out.warn_each(new.iter().map(|left| left.to_string()));
     if known > 0 {
         let paths = figures::count(known as u64, "path");

@@ -9,7 +9,7 @@ use crate::face::out::Out;
 use crate::face::text::acts;
 use crate::session::change::Sort;
 use crate::session::id::Id;
-use crate::session::run::Ending;
+use crate::session::run_record::Ending;
 use crate::verb::error;
 use crate::verb::run::value::{Fate, Of, Passed, Ran};
 

@@ -1,7 +1,7 @@
 //! `snapshot create`, in words.
 
 use super::fact;
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotCreate;
 use crate::face::call::Call;
@@ -9,7 +9,7 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::text::list::shown;
 use crate::fs::path::AbsPath;
-use crate::snapshot::create::{Asked, How};
+use crate::snapshot::create::{How, SnapshotRequest};
 use crate::snapshot::manifest::Counts;
 use crate::snapshot::rule_source::Source;
 use crate::snapshot::rules::{Rules, Vcs};
@@ -24,7 +24,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
         vcs: if args.with_vcs { Vcs::Kept } else { Vcs::Left },
         ..Rules::default()
     };
-    let asked = Asked {
+    let asked = SnapshotRequest {
         message: args.message.clone(),
         label: args.label.clone(),
         meta: args.meta.clone(),
@@ -32,12 +32,12 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
         if_changed: args.if_changed,
         rules: Source::Found(rules),
         limit: (!args.all).then_some(call.config.snapshot_max_files.value),
-        ..Asked::default()
+        ..SnapshotRequest::default()
     };
     let created = verb::create(call, args.of.named(), asked, args.keep)?;
     say_former(call, args, &created);
-    call.out.warn_each(created.unread.iter().map(|Left { path, why }| format!("{path}: not in the snapshot: {why}")));
-    for Left { path, why } in &created.left {
+    call.out.warn_each(created.unread.iter().map(|LeftPath { path, why }| format!("{path}: not in the snapshot: {why}")));
+    for LeftPath { path, why } in &created.left {
         call.out.note(format_args!("{path}: not in the snapshot: {why}"));
     }
     fact::earlier(&call.out, created.n, &created.damaged, created.unindexed.as_deref());

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use crate::compare::html::page::About;
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::{Error, command};
 use crate::face::args::SnapshotDiff;
 use crate::face::call::Call;
@@ -34,7 +34,7 @@ pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<
     let paths = all_whole(&args.paths)?;
     let of = Named { dir: args.dir.as_deref(), key: &args.key, paths: &paths };
     let compared = verb::diff(call, of, other.as_deref(), *with_vcs)?;
-    let say_left = |Left { path, why }: &Left| call.out.note(format_args!("{path}: not compared: {why}"));
+    let say_left = |LeftPath { path, why }: &LeftPath| call.out.note(format_args!("{path}: not compared: {why}"));
     if much.name_only {
         compared.left.iter().for_each(say_left);
         let listed = compared.changes.iter().filter(|change| !call.out.is_text() || is_listed(change, much.all));
@@ -70,7 +70,7 @@ fn page(compared: &Comparison, turn: Option<About>) -> Result<Of, Error> {
         let called = [head.label, head.message].into_iter().flatten().map(|text| format!(", {text}")).collect::<String>();
         about.facts.push((format!("snapshot {n}"), format!("{}{called}", figures::time(head.time, true))));
     }
-    about.notes.extend(left.iter().map(|Left { path, why }| ("not compared".into(), format!("{path}: {why}"))));
+    about.notes.extend(left.iter().map(|LeftPath { path, why }| ("not compared".into(), format!("{path}: {why}"))));
     Ok(Of { about, common: common(Some(of.clone()), sides, format!("{} --", words(compared))) })
 }
 

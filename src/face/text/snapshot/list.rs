@@ -1,6 +1,6 @@
 //! `snapshot list`, in words.
 
-use crate::compare::shown::cut;
+use crate::compare::path_text::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotList;
 use crate::face::call::Call;

@@ -1,6 +1,6 @@
 //! `snapshot show`, in words.
 
-use crate::engine::report::Left;
+use crate::engine::report::LeftPath;
 use crate::error::Error;
 use crate::face::args::SnapshotShow;
 use crate::face::call::Call;
@@ -42,7 +42,7 @@ fn print(out: &Out, Shown { directory, snapshot: head, rules, unread, paths }: &
     let [added, modified, deleted] = [added, modified, deleted].map(figures::grouped);
     row("changed", &format!("+{added} ~{modified} -{deleted} since the one before"));
     print_rules(row, rules, excluded);
-    unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));
+    unread.iter().for_each(|LeftPath { path, why }| row("not in it", &format!("{path}: {why}")));
     paths.iter().flatten().for_each(|path| out.line(path));
 }
 

@@ -1,0 +1,125 @@
+//! Collects the run of a session whose recant was killed.
+
+use super::keep_changes::{StepsBelow, facts, forget, keep, keep_before, keep_first};
+use crate::capture::collect::{Collected, clear, collect};
+use crate::capture::error::uncollected;
+use crate::capture::layers::merge_many::leave_out;
+use crate::capture::layers::sealed_uppers::Sealed;
+use crate::capture::place::layout::{Route, directory};
+use crate::error::Error;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::session::net_changes::Net;
+use crate::session::open_session::{Locked, Session, part};
+use crate::session::run_record::Run;
+use crate::session::steps::Base;
+use crate::session::store::Store;
+
+/// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
+/// may have lost content: the session is marked. Returns the number of changes.
+pub fn collect_killed(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
+    let collected = collect_recorded(fs, store, session);
+    collected.map_err(|why| uncollected(session.id(), None, false, &why))
+}
+
+fn collect_recorded(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
+    let held = part(&session.dir, b"held")?;
+    if session.is_going_on()? {
+        return collect_going_on(fs, store, session, &held);
+    }
+    let Some(mut record) = session.run()? else {
+        // recant was killed before the command could start; or the power failed, and the record was lost.
+        let at = session.dir.at(b"run.json");
+        if at.stat()?.is_some() {
+            fs.rename_over(at, session.dir.at(LOST))?;
+        }
+        // Set aside now, or before this was cut off last time.
+        let is_lost = session.dir.at(LOST).stat()?.is_some();
+        return keep_nothing(fs, session, is_lost);
+    };
+    if record.was_carried() {
+        return keep_carried(fs, session, &record);
+    }
+    // The power may have taken the directory with all that was in it.
+    directory(fs, held.at(b"upper"))?;
+    let unsynced = record.may_lack();
+    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), None))?;
+    let own = collected.composed.added.own;
+    keep_first(fs, session, &record, &own, unsynced)?;
+    if session.header.uncollected { keep_nothing(fs, session, unsynced) } else { Ok(session.header.counts.changes) }
+}
+
+/// Collects a command that went on in the session. If a power cut took its record, the session stands at its last step.
+fn collect_going_on(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir) -> Result<u64, Error> {
+    match session.going_on()? {
+        Some(mut record) => {
+            let earlier = session.run()?;
+            record.keep_of(earlier.as_ref());
+            collect_into(fs, store, session, held, &mut record)?;
+        }
+        None => {
+            if let Some(record) = session.run()? {
+                forget(fs, session, held, &record)?;
+            }
+        }
+    }
+    session.end_going_on(fs)?;
+    Ok(session.header.counts.changes)
+}
+
+fn collect_into(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir, record: &mut Run) -> Result<(), Error> {
+    let unsynced = record.may_lack();
+    let base = record.on.map(|on| Base::at(session, on)).transpose()?;
+    let net = base.as_ref().map_or_else(|| Net::open(session), |base| Ok(Net::of(&base.changes)))?;
+    let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
+    let mut sealed = Sealed::of(held, session, chain)?;
+    // Another boot's blocks are gone.
+    leave_out(fs, held, (Route::of(record.uid), &record.places), &mut sealed, session)?;
+    let collected = collected(fs, store, session, held, (record, &net, &sealed, base.as_ref()))?;
+    keep(fs, session, held, (record, base.as_ref()), &collected, unsynced)
+}
+
+/// Collects what a killed recant left as a step over others.
+fn collected(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    held: &Dir,
+    (record, net, sealed, base): (&mut Run, &Net, &Sealed, Option<&Base>),
+) -> Result<Collected, Error> {
+    let mut collected = {
+        let step = if session.is_going_on()? { session.header.next_step() } else { 1 };
+        let facts = facts(held, record, store, session, StepsBelow { net, sealed, step, base })?;
+        let collected = collect(&facts, fs)?;
+        clear(fs, &facts, &collected)?;
+        collected
+    };
+    keep_before(fs, session, record, &mut collected)?;
+    record.note(&collected.warnings);
+    Ok(collected)
+}
+
+/// Keeps a run in memory whose recant, or machine, was stopped right before the header got its name: the session has what the uppers held;
+/// the uppers are gone.
+fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
+    let at = session.dir.at(b"changes.jsonl");
+    if at.stat()?.is_none() {
+        let why = "it is missing; the content of the run is in held/objects";
+        return Err(crate::session::error::damaged(at, why));
+    }
+    let changes = session.changes_as_written()?;
+    keep_first(fs, session, record, &changes, false)?;
+    Ok(changes.list.len() as u64)
+}
+
+/// The name under which an unreadable record is set aside.
+const LOST: &[u8] = b"run.json.lost";
+
+fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Error> {
+    session.complete(fs)?;
+    let mut header = session.header.clone();
+    header.uncollected = false;
+    header.unsynced |= unsynced;
+    session.save(fs, header)?;
+    Ok(0)
+}

@@ -1,0 +1,139 @@
+//! Draws what lies over the screen: a question, a text, a list.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::parts::scrolled;
+use crate::compare::path_text::{columns, cut_off, padded};
+use crate::face::screen::confirmation::Ask;
+use crate::face::screen::keys::KEYS;
+use crate::face::screen::side_list::List;
+use crate::face::screen::state::{Mode, Screen};
+use crate::face::screen::theme::Theme;
+
+/// Draws a question, a text or a list over the rest.
+pub fn draw_popup(screen: &mut Screen<'_>, frame: &mut Frame<'_>, body: Rect) {
+    let theme = screen.theme;
+    match &mut screen.mode {
+        Mode::Usual | Mode::Finding(_) => {}
+        Mode::Asking(Ask { question, lines, top, .. }) => {
+            let width = usize::from(body.width).saturating_sub(8).min(76);
+            let mut shown: Vec<Line<'_>> = lines.iter().flat_map(|line| wrapped(line, width)).map(Line::from).collect();
+            let answer = Line::from(vec![
+                Span::styled("y", theme.key()),
+                Span::raw(" yes   "),
+                Span::styled("n", theme.key()),
+                Span::raw(" no, back"),
+            ]);
+            popup(frame, body, question, &mut shown, top, Some(answer), theme.strong());
+        }
+        Mode::Reading { title, lines, top } => {
+            let width = usize::from(body.width).saturating_sub(8).min(96);
+            let mut shown: Vec<Line<'_>> = lines.iter().flat_map(|line| wrapped(line, width)).map(Line::from).collect();
+            popup(frame, body, title, &mut shown, top, None, theme.strong());
+        }
+        Mode::Helping(top) => {
+            let mut shown = Vec::new();
+            for (group, keys) in KEYS {
+                shown.push(Line::styled(group, theme.strong()));
+                shown.extend(keys.iter().map(|key| {
+                    Line::from(vec![Span::styled(format!("  {}", padded(key.name, 8)), theme.key()), Span::raw(key.what)])
+                }));
+            }
+            shown.push(Line::styled("Signs", theme.strong()));
+            let signs = [
+                ("[x] [~]", "chosen, chosen in part"),
+                ("+ ~ -", "created, modified, deleted"),
+                ("m t", "metadata alone, time alone"),
+                ("✓", "committed, where others are still held"),
+                ("!", "a conflict, which m may merge; or it gives rights"),
+            ];
+            shown.extend(signs.map(|(sign, what)| {
+                Line::from(vec![Span::styled(format!("  {}", padded(sign, 8)), theme.key()), Span::raw(what)])
+            }));
+            popup(frame, body, "Keys", &mut shown, top, None, theme.strong());
+        }
+        Mode::Listing(list) => listing(frame, body, list, theme),
+    }
+}
+
+fn listing(frame: &mut Frame<'_>, body: Rect, list: &List, theme: Theme) {
+    let mut widths: Vec<usize> = list.heads.iter().map(|head| columns(head)).collect();
+    for row in &list.rows {
+        for (width, text) in widths.iter_mut().zip(&row.columns) {
+            *width = (*width).max(columns(text));
+        }
+    }
+    let room = usize::from(body.width).saturating_sub(8);
+    let line = |texts: &[String]| {
+        let cells: Vec<String> = texts.iter().zip(&widths).map(|(text, width)| padded(text, *width)).collect();
+        cut_off(cells.join("  ").trim_end(), room)
+    };
+    let fits = usize::from(body.height).saturating_sub(5);
+    let top = scrolled(0, list.at, list.rows.len(), fits);
+    let mut shown = vec![Line::styled(format!("  {}", line(&list.heads)), theme.faint())];
+    for (n, row) in list.rows.iter().enumerate().skip(top).take(fits) {
+        let head = if row.is_head { "* " } else { "  " };
+        let style = if n == list.at { theme.cursor(true) } else { Style::new() };
+        shown.push(Line::styled(format!("{head}{}", line(&row.columns)), style));
+    }
+    popup(frame, body, list.of.title(), &mut shown, &mut 0, None, theme.strong());
+}
+
+/// Text in a frame over the middle of `body`; `top` is kept within what there is. `foot` stands below it in any case.
+fn popup(
+    frame: &mut Frame<'_>,
+    body: Rect,
+    title: &str,
+    lines: &mut Vec<Line<'_>>,
+    top: &mut usize,
+    foot: Option<Line<'static>>,
+    style: Style,
+) {
+    let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(columns(title) + 2);
+    let width = u16::try_from(widest + 4).unwrap_or(u16::MAX).clamp(40.min(body.width), body.width);
+    let below = if foot.is_some() { 2 } else { 0 };
+    let most = usize::from(body.height).saturating_sub(2 + below);
+    let fits = lines.len().min(most);
+    *top = (*top).min(lines.len() - fits);
+    let height = u16::try_from(fits + below + 2).unwrap_or(u16::MAX);
+    let area = Rect {
+        x: body.x + (body.width - width) / 2,
+        y: body.y + (body.height.saturating_sub(height)) / 2,
+        width,
+        height: height.min(body.height),
+    };
+    let more = lines.len() - fits - *top;
+    let mut block =
+        Block::bordered().title(Line::styled(format!(" {} ", cut_off(title, usize::from(width).saturating_sub(4))), style));
+    if more > 0 {
+        block = block.title_bottom(format!(" {more} more lines: j "));
+    }
+    let mut shown: Vec<Line<'_>> = lines.drain(*top..*top + fits).collect();
+    if let Some(foot) = foot {
+        shown.extend([Line::from(""), foot]);
+    }
+    frame.render_widget(Clear, area);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    frame.render_widget(Paragraph::new(shown), inner);
+}
+
+/// `text` in lines of at most `width` columns, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let last = lines.last().map_or(0, |line| columns(line));
+        if last > 0 && last + columns(word.trim_end()) > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+        }
+    }
+    lines.iter().map(|line| cut_off(line.trim_end(), width)).collect()
+}
