@@ -164,7 +164,7 @@ settings! { |home|
         /// paths that `agent run` leaves real
         "pass" pass: Locations, like "['~/.cache']" shown "[built in](../agents.md#held)";
         /// globs of files that it commits separately, when the agent has ended
-        "records" records: Globs, like "['~/.codex/log']" shown "[built in](../agents.md#held)";
+        "records" records: Globs, like "['~/sessions']" shown "[built in](../agents.md#held)";
     }
 
     named

@@ -370,9 +370,9 @@ fn names_a_rule(line: &str) -> bool {
 const NAME_AGENTS: [(&str, &str); 7] = [
     ("src/agent/known.rs", "the table"),
     ("src/agent/mod.rs", "its file"),
-    ("src/config/keys.rs", "a leaf, which knows no room: settings of an agent that nobody knows are an error"),
     ("src/face/args/agent.rs", "examples of commands"),
     ("src/face/args/look.rs", "examples of commands"),
+    ("src/face/args/settings.rs", "an example of a table"),
     ("src/face/args/verbs.rs", "examples of commands"),
     ("src/tree/danger.rs", "files that programs of many sorts obey; it lies below the agents"),
 ];

@@ -20,7 +20,7 @@ use crate::fs::path::AbsPath;
 use crate::session::acting_agent::ActingAgent;
 use crate::session::id::Id;
 use crate::session::store::Store;
-use crate::settings::Config;
+use crate::settings::Settings;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::patch_unasked;
 use crate::verb::fact::Said;
@@ -67,7 +67,7 @@ fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_ta
     let [home, project, store] = [(), (), ()].map(|()| tempfile::tempdir().unwrap());
     let path = |dir: &tempfile::TempDir| AbsPath::parse(dir.path().canonicalize().unwrap().to_str().unwrap()).unwrap();
     // Each call has a desk of its own.
-    let desk = || Desk::new(Config::defaults(None, None), Rc::new(Mute(path(&store))), (true, false, false));
+    let desk = || Desk::new(Settings::defaults(None, None), Rc::new(Mute(path(&store))), (true, false, false));
     let around = Surroundings { home: path(&home), project: path(&project), variable: &|_| None };
     let agent = Agent::of("zed9").unwrap();
     let edited = |deed| {
