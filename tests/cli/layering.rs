@@ -367,13 +367,14 @@ fn names_a_rule(line: &str) -> bool {
 }
 
 /// Files beside an agent's own that name one, and why.
-const NAME_AGENTS: [(&str, &str); 7] = [
+const NAME_AGENTS: [(&str, &str); 8] = [
     ("src/agent/known.rs", "the table"),
     ("src/agent/mod.rs", "its file"),
     ("src/face/args/agent.rs", "examples of commands"),
     ("src/face/args/look.rs", "examples of commands"),
     ("src/face/args/settings.rs", "an example of a table"),
     ("src/face/args/verbs.rs", "examples of commands"),
+    ("src/settings/table.rs", "an example of a value"),
     ("src/tree/danger.rs", "files that programs of many sorts obey; it lies below the agents"),
 ];
 

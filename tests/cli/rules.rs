@@ -363,7 +363,7 @@ const LOOKS: [&str; 8] =
 const TEXTS: [&str; 8] = ["message", "why", "state", "remedy", "said", "reason", "remark", "note"];
 
 /// Looks into texts for people, or that seem to be, each with the file, a piece of the line, and why it is right.
-const RIGHT_LOOKS: [(&str, &str, &str); 13] = [
+const RIGHT_LOOKS: &[(&str, &str, &str)] = &[
     ("src/agent/settings/command.rs", " hook ", "a command, as it stands in an agent's settings"),
     ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/agent_cover.rs", "gitdir: ", "git's"),
