@@ -299,9 +299,28 @@ fn what_changes_files_stands_in_fs_alone() {
 const PRINT: [&str; 0] = [];
 
 /// The verbs through which all passes.
-const VERBS: [&str; 18] = [
-    "agent", "cat", "commit", "diff", "discard", "fork", "list", "log", "moving", "redo", "rewind", "rollback", "run", "show",
-    "stage", "status", "steps", "undo",
+const VERBS: [&str; 21] = [
+    "agent",
+    "cat",
+    "checkpoint",
+    "commit",
+    "diff",
+    "discard",
+    "fork",
+    "list",
+    "log",
+    "moving",
+    "prune",
+    "redo",
+    "rewind",
+    "rollback",
+    "run",
+    "show",
+    "snapshot",
+    "stage",
+    "status",
+    "steps",
+    "undo",
 ];
 
 #[test]

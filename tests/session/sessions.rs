@@ -529,7 +529,7 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
     assert_snapshot!(world.recant("prune --checkpoints --older-than 0s").masked_err(), @"
     recant: 0 checkpoints pruned, 0 B
     recant: 4 sessions are committed; to give up their rollback:
-            recant prune --checkpoints --older-than 0d --committed
+            recant prune --checkpoints --older-than 0s --committed
     ");
     let dry = world.recant("prune --sessions --keep 1 --committed --dry-run").ok().stdout();
     let pruned = world.recant("prune --sessions --keep 1 --committed").ok();
