@@ -1,11 +1,11 @@
 //! The surroundings that the places of agents' files follow from.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::fs::path::AbsPath;
+use crate::fs::program::in_path;
 
 /// The place where an agent is started, and what its environment says.
 pub struct Surroundings<'a> {
@@ -30,16 +30,6 @@ impl Surroundings<'_> {
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         in_path(&(self.variable)("PATH")?, name)
     }
-}
-
-/// The first program of this name in the directories of `path`.
-pub fn in_path(path: &OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path).map(|directory| directory.join(name)).find(|path| is_program(path))
-}
-
-/// True if it can be started, as far as its mode tells.
-pub fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// A path below a directory. `name`: one that this program has written down, which is no empty one, `.` or `..`.

@@ -1,12 +1,17 @@
 //! Programs in PATH.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The first program of this name in PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| is_program(path))
+    in_path(&std::env::var_os("PATH")?, name)
+}
+
+/// The first program of this name in the directories of `path`.
+pub fn in_path(path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|directory| directory.join(name)).find(|path| is_program(path))
 }
 
 /// True if it can be started, as far as its mode tells.
