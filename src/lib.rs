@@ -115,7 +115,7 @@ mod agent;
 mod api;
 mod capture;
 mod checkpoint;
-mod cli;
+
 mod commit;
 mod compare;
 mod engine;
@@ -140,7 +140,7 @@ pub use error::{Error, Kind};
 /// The program: carries out the call that the process was started with. For `main.rs` alone.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
-    cli::main()
+    face::program::start::main()
 }
 
 /// Inner parts for recant's own tests: readers of the store's files, and the capture room.

@@ -2,6 +2,9 @@
 //!
 //! Each face is a function from a [`Call`](call::Call) and its arguments to how the call [`Ended`](ended::Ended). It prints by
 //! [`Out`](out::Out) alone: results to standard output, everything said about them to standard error. What it tells, a verb has found out.
+//!
+//! [`program`] is the call of a process, [`screen`] draws and reads keys for [`review`], [`mcp`] serves agents, [`far`] carries a call to
+//! another machine and back, [`door`] lets a held agent ask outside.
 
 pub mod args;
 pub mod bar;
@@ -11,8 +14,10 @@ pub mod call;
 pub mod door;
 pub mod ended;
 pub mod errors;
+pub mod exit;
 pub mod far;
 pub mod figures;
+pub mod finish;
 pub mod guard;
 pub mod json;
 pub mod mcp;
@@ -20,6 +25,7 @@ pub mod near;
 pub mod out;
 pub mod place;
 pub mod program;
+pub mod review;
 pub mod screen;
 pub mod surroundings;
 pub mod text;

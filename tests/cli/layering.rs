@@ -26,13 +26,9 @@ const MAY_USE: &[(&str, &str)] = &[
     ("face/screen", "compare compare/blocks session tree fs"),
     ("face/mcp", ""),
     ("face/mcp/carry", "face/mcp face/args face verb agent compare capture session fs"),
-    ("face/far", "face/args face/program face verb remote fs"),
-    ("face/program", "face/args face verb agent snapshot session tree fs"),
-    (
-        "cli",
-        "face/args face/screen face/mcp face/mcp/carry face/far face/program face verb agent remote compare compare/blocks \
-         snapshot moving capture rollback commit engine checkpoint session tree fs",
-    ),
+    ("face/far", "face/args face verb remote compare fs"),
+    ("face/review", "face/screen face/args face verb agent snapshot compare compare/blocks engine capture session tree fs"),
+    ("face/program", "face/far face/mcp/carry face/review face/args face verb agent snapshot capture session tree fs"),
     ("api", "snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
     ("error", ""),
     ("remedy", ""),
@@ -386,14 +382,13 @@ fn names_a_rule(line: &str) -> bool {
 }
 
 /// Files beside an agent's own that name one, and why.
-const NAME_AGENTS: [(&str, &str); 8] = [
+const NAME_AGENTS: &[(&str, &str)] = &[
     ("src/agent/known.rs", "the table"),
     ("src/agent/mod.rs", "its file"),
     ("src/face/args/agent.rs", "examples of commands"),
     ("src/face/args/look.rs", "examples of commands"),
     ("src/face/args/settings.rs", "an example of a table"),
     ("src/face/args/verbs.rs", "examples of commands"),
-    ("src/settings/table.rs", "an example of a value"),
     ("src/tree/danger.rs", "files that programs of many sorts obey; it lies below the agents"),
 ];
 

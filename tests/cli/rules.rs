@@ -368,14 +368,14 @@ const RIGHT_LOOKS: &[(&str, &str, &str)] = &[
     ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/agent_cover.rs", "gitdir: ", "git's"),
     ("src/tree/git_head.rs", "ref: ", "git's"),
-    ("src/cli/misuse.rs", "error: ", "clap's words"),
-    ("src/cli/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
+    ("src/face/program/misuse.rs", "error: ", "clap's words"),
+    ("src/face/program/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
     ("src/error.rs", " (os error", "the words of the standard library"),
     ("src/session/run_record.rs", "EARLIER", "a mark in a stored note"),
     ("src/verb/undo.rs", "agent install ", "the words of a command"),
     // Until the screen and differences return values.
     ("src/face/out.rs", "recant: ", "the screen's"),
-    ("src/cli/review/session.rs", ", not shown", "remarks of a difference"),
+    ("src/face/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
     ("src/compare/html/file_part.rs", "mode ", "remarks of a difference"),
 ];

@@ -5,8 +5,8 @@ use crate::error::{Error, Kind};
 use crate::face::args::Verb;
 use crate::face::args::table::effect;
 use crate::face::ended::Ended;
+use crate::face::finish;
 use crate::face::out::Out;
-use crate::face::program::finish;
 
 /// Ends the call: writes out what was printed, and reports errors.
 pub fn finish(out: &Out, ended: Result<Ended, Error>, verb: &Verb) -> Ended {

@@ -4,6 +4,7 @@ pub mod call;
 mod doctor;
 mod end;
 mod link;
+pub mod served;
 
 use std::ffi::OsString;
 

@@ -1,5 +1,6 @@
 //! The call of a process: from its words to a verb's face, and from its end to an exit status.
 
 pub mod complete;
-pub mod exit;
-pub mod finish;
+pub mod dispatch;
+pub mod misuse;
+pub mod start;

@@ -1,7 +1,7 @@
 //! The lists that the screen lays over itself: steps and turns.
 
+use super::error_lines::said;
 use super::session::opened;
-use super::words::said;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::figures;

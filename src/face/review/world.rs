@@ -1,7 +1,7 @@
 //! `review`: what the screen looks at, and what its acts do. Each act is the verb that a person could type, carried out by the same code.
 
 use super::acts::{Acts, CarryOut};
-use super::words::said;
+use super::error_lines::said;
 use super::{lists, pair, session, snapshot};
 use crate::compare::entries::Taken;
 use crate::error::Error;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::session::{OfStates, opened};
-use super::words::{look as look_by, said};
+use super::error_lines::look as look_by;
+use super::error_lines::said;
+use super::session::OfStates;
+use super::session::opened;
 use crate::compare::step_differences::States;
 use crate::error::Error;
 use crate::face::screen::world::{AllowedActs, Look, Open, ViewedChanges};

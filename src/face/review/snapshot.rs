@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::error_lines::look as look_by;
+use super::error_lines::said;
 use super::session::opened;
-use super::words::look as look_by;
-use super::words::said;
 use crate::compare::entries::Taken;
 use crate::compare::selection::{Pick, Picked};
 use crate::engine::report::LeftPath;

@@ -1,13 +1,14 @@
 //! From a verb's arguments to its function, and what comes before and after it.
 
-use super::{far, review};
 use crate::error::Error;
 use crate::face::args::table::effect;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
+use crate::face::far::served;
 use crate::face::mcp::carry;
 use crate::face::program::complete;
+use crate::face::review;
 use crate::face::text::agent::diff::diff as diff_turn;
 use crate::face::text::agent::guide::guide;
 use crate::face::text::agent::hook::hook;
@@ -95,7 +96,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Man(args) => man::man(call, &args),
         Verb::Here => here::here(call),
         // Carried out before there was a call.
-        Verb::Far(args) => Ok(far::far(&args)),
+        Verb::Far(args) => Ok(served::far(&args)),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::words::{look as look_by, said};
+use super::error_lines::look as look_by;
+use super::error_lines::said;
 use crate::capture::layers::choice::may_choose;
 use crate::capture::run::keep_changes;
 use crate::compare::entries::{Entries, Taken};

@@ -2,11 +2,11 @@
 
 mod acts;
 mod edit;
+pub mod error_lines;
 mod lists;
 mod pair;
-mod screen;
 mod session;
 mod snapshot;
-mod words;
+pub mod world;
 
-pub use screen::review;
+pub use world::review;

@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{Error, Kind, command, set_call, shell_word};
 use crate::face::ended::Ended;
+use crate::face::finish::finish;
 use crate::face::out::{Form, Out};
-use crate::face::program::finish::finish;
 use crate::fs::program;
 use crate::settings::Color;
 use crate::verb::table::Effect;

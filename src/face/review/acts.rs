@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
+use super::error_lines::lines_of;
 use super::snapshot;
-use super::words::lines_of;
 use crate::agent::choice::Reach;
 use crate::compare::entries::Taken;
 use crate::compare::selection::mark_of;

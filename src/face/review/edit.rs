@@ -32,7 +32,7 @@ impl Acts<'_> {
     pub fn edit(&mut self, id: &Id, change: &Change) -> Ended {
         let before = match self.stand(id) {
             Ok(before) => before,
-            Err(problem) => return Ended::Refused(super::words::lines_of(&problem)),
+            Err(problem) => return Ended::Refused(super::error_lines::lines_of(&problem)),
         };
         let done = self.try_edit(id, change);
         self.edited(id, &before, done)
