@@ -29,7 +29,8 @@ impl<'a> File<'a> {
         path: &'a Path,
         text: &'a str,
         home: Option<&'a Path>,
-        (rows, is_agent): (&'a [Row], &'a dyn Fn(&str) -> bool),
+        rows: &'a [Row],
+        is_agent: &'a dyn Fn(&str) -> bool,
     ) -> Result<Self, Error> {
         let file = |top| Self { path, text, home, rows, is_agent, top };
         let top = DeTable::parse(text).map_err(|error| {

@@ -214,6 +214,6 @@ impl Settings {
         home: Option<&Path>,
         is_agent: &dyn Fn(&str) -> bool,
     ) -> Result<Self, Error> {
-        Self::of(path, &File::parse(path, text, home, (ROWS, is_agent))?, home)
+        Self::of(path, &File::parse(path, text, home, ROWS, is_agent)?, home)
     }
 }

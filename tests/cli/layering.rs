@@ -344,7 +344,7 @@ fn verbs_print_nothing_and_read_no_words_and_no_variables() {
 fn what_is_unsafe_stands_in_fs_and_capture() {
     let elsewhere: Vec<String> = sources()
         .iter()
-        .filter(|source| !["fs", "capture"].contains(&&*source.room))
+        .filter(|source| !["fs", "capture"].contains(&source.room))
         .filter(|source| source.text.contains("unsafe {") || source.text.contains("unsafe fn"))
         .map(|source| source.file.clone())
         .collect();

@@ -161,7 +161,7 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             ready_after: ground.laid().map_or(started, Laid::ready_after),
         };
         run.say_what_is_missing(&inherited);
-        run.to_its_end(orders, begun, started)
+        run.until_it_ends(orders, begun, started)
     });
     mask.set();
     if child_ignored {
@@ -219,7 +219,7 @@ impl Running<'_> {
         }
     }
 
-    fn to_its_end(mut self, orders: Orders<'_>, begun: fs::Moment, started: Time) -> Result<EndedRun, Error> {
+    fn until_it_ends(mut self, orders: Orders<'_>, begun: fs::Moment, started: Time) -> Result<EndedRun, Error> {
         let ((exit, leaving), own_pids) = match self.attempt(&orders)? {
             Some(ended) => (ended, orders.own_pids),
             // Parts of /proc are covered (a container), so a user gets no new one: run without own PIDs. Or no namespace can be had for a
