@@ -1,4 +1,4 @@
-//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each directory whose mtime was set, and the seal ([`sealed`]):
+//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each directory whose mtime was set, and the seal ([`sealed_file`]):
 //! one that was cut or garbled is never taken for another one.
 
 use std::borrow::Cow;

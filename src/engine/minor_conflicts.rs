@@ -44,7 +44,7 @@ pub struct JobRequest<'a> {
 /// Carries the job out, or tells what would be done. The caller holds the session's lock and, unless it only tells, the store's, and has
 /// recovered what was interrupted.
 ///
-/// Errors: those of [`carry_out`]; conflicts name the session that put what is there, if one did.
+/// Errors: those of [`execute`]; conflicts name the session that put what is there, if one did.
 pub fn execute_without_minor(
     fs: &Fs,
     store: &Store,

@@ -1,7 +1,7 @@
 //! The verbs as functions: plain arguments in, a value out. Prints nothing, reads no words and no environment.
 //!
 //! A face (`face`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
-//! calls, what is said meanwhile ([`Said`](said::Said)), and the answer to a question.
+//! calls, what is said meanwhile ([`Said`](fact::Said)), and the answer to a question.
 //!
 //! - **I27** A verb that changes something calls [`prepare_to_change`](desk::Desk::prepare_to_change) first.
 

@@ -1,6 +1,6 @@
 //! Changes as one page for a browser, without scripts and with nothing to load.
 //!
-//! A file is written when its change is read ([`mod@file`]); what stands above it, when all are known ([`page`]). Text comes on a page
+//! A file is written when its change is read ([`mod@file_part`]); what stands above it, when all are known ([`page`]). Text comes on a page
 //! through [`escape`] alone.
 
 pub mod escape;

@@ -1,6 +1,6 @@
 //! The screen of `review`: the changes of a session as a tree, their differences, and what a person decides about them.
 //!
-//! In: a [`World`](facts::World) that looks, plans and acts. Out: its acts, in the order in which the person confirmed them. The room draws
+//! In: a [`World`](world::World) that looks, plans and acts. Out: its acts, in the order in which the person confirmed them. The room draws
 //! and reads keys; it changes nothing itself, and reads contents in a thread of its own.
 //!
 //! What always holds:
