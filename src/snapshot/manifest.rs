@@ -1,6 +1,6 @@
 //! Manifests: `<n>.jsonl`, the content of a snapshot, one line an object. Whole, or the differences from a base.
 //!
-//! A sealed file ([`sealed_file`](crate::tree::sealed_file)): the first line is the head, the last the tail. A caller that wants only these reads no more.
+//! A sealed file ([`sealed_file`]): the first line is the head, the last the tail. A caller that wants only these reads no more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

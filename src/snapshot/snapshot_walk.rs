@@ -1,5 +1,5 @@
 //! The walk over the tree of a snapshot: every object in the order of paths, parents first. Names all that is left out: by rules, as what
-//! can be got back elsewhere ([`agent_cover`](super::agent_cover)), as other mounts, as recant's own store.
+//! can be got back elsewhere ([`agent_cover`]), as other mounts, as recant's own store.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display};
