@@ -72,7 +72,7 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
     let (dir, name) = session.split(&place)?;
     let at = dir.at(name);
-    let Some(seen) = observe::look(at)? else {
+    let Some(seen) = observe::object(at)? else {
         // Anything but a file is made from its record.
         return if state.is_file() { fault("the kept original is missing", false) } else { Ok(None) };
     };

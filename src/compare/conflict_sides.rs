@@ -54,7 +54,7 @@ impl<'c> Clash<'c> {
         let of = change.map(|(change, _)| change);
         let wanted = match (of, end) {
             (None, _) => None,
-            (Some(change), End::Before) => sources.kept(change)?,
+            (Some(change), End::Before) => sources.original_object(change)?,
             (Some(change), End::After) => change.after.clone(),
         };
         let marks = Marks { same_content: of.is_some_and(Change::in_place), ..Marks::default() };

@@ -81,7 +81,7 @@ pub fn out_of(change: &Change, sources: &mut Sources<'_>, rest: Option<(&State, 
     if sources.on_tree(change, Side::In) == OnTree::AsRecorded {
         return Ok(None);
     }
-    let (kept, now) = (sources.kept(change)?, sources.now(&change.path)?);
+    let (kept, now) = (sources.original_object(change)?, sources.now(&change.path)?);
     let (Some(kept), Some(now), Some(after)) = (kept, now.clone(), &change.after) else {
         return Ok(Some(MergeResult::Conflict(not_both(now.as_ref()))));
     };

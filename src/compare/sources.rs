@@ -229,7 +229,7 @@ impl<'s> Sources<'s> {
     /// The object that the tree holds at `path` now, by its metadata alone: content is not read. A path that leads nowhere holds nothing.
     pub fn now(&mut self, path: &AbsPath) -> Result<Object, IoError> {
         match self.directory(path) {
-            Ok(directory) => Ok(observe::look(directory.at(path.name()))?.map(|seen| seen.state)),
+            Ok(directory) => Ok(observe::object(directory.at(path.name()))?.map(|seen| seen.state)),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -242,7 +242,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The object that the rollback of a change that is in restores: by the checkpoint, else by the change itself.
-    pub fn kept(&mut self, change: &Change) -> Result<Object, Error> {
+    pub fn original_object(&mut self, change: &Change) -> Result<Object, Error> {
         let original = self.originals.at(self.session, &change.path)?;
         Ok(original.filter(|original| original.n == change.n).map_or(&change.before.object, |original| &original.state).clone())
     }

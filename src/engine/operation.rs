@@ -32,7 +32,7 @@ pub fn execute(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut tried = once(fs, store, session, ask, effect, progress);
+    let mut tried = try_once(fs, store, session, ask, effect, progress);
     keep_reserve_again(fs, session, effect, &mut tried);
     tried.map_err(|error| match error.io().and_then(std::io::Error::raw_os_error) {
         Some(libc::EXDEV) => error.with_remedy("with RECANT_STORE on another file system than the path, recant copies instead"),
@@ -59,7 +59,7 @@ fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect, tried: &mut Re
     }
 }
 
-fn once(
+fn try_once(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
@@ -67,7 +67,7 @@ fn once(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut plan = Plan::look(session, ask(session)?, progress)?;
+    let mut plan = Plan::make(session, ask(session)?, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
         let road = plan.portable();

@@ -198,7 +198,7 @@ fn observe_path(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc
         Err(error) if error.leads_nowhere() => return Ok(None),
         dir => dir?,
     };
-    let seen = observe::look(dir.at(path.name()))?;
+    let seen = observe::object(dir.at(path.name()))?;
     Ok(seen.map(|seen| (dir, seen)))
 }
 

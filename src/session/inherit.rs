@@ -123,7 +123,7 @@ mod tests {
             fs.mkdir(dir.at(b"d"), 0o777).unwrap();
             let top = crate::tree::observe::directory(&dir).unwrap().state.meta;
             for (name, is_dir, mode) in [(&b"f"[..], false, 0o666), (b"d", true, 0o777)] {
-                let real = crate::tree::observe::look(dir.at(name)).unwrap().unwrap().state.meta;
+                let real = crate::tree::observe::object(dir.at(name)).unwrap().unwrap().state.meta;
                 let ours = new_meta(&top, is_dir, mode, 0o022, real.uid, real.gid, real.mtime);
                 assert_eq!(ours, real, "{}", name.escape_ascii());
             }

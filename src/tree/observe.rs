@@ -61,13 +61,13 @@ pub fn identity(stat: &Stat) -> Identity {
 }
 
 /// Looks at `at` without reading content. `None` if nothing is there.
-pub fn look(at: Entry<'_>) -> Result<Option<Seen>, IoError> {
+pub fn object(at: Entry<'_>) -> Result<Option<Seen>, IoError> {
     let Some(stat) = at.stat()? else { return Ok(None) };
-    seen(at, &stat).map(Some)
+    object_of(at, &stat).map(Some)
 }
 
 /// Looks at an object whose stat was already taken.
-pub fn seen(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
+pub fn object_of(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
     let what = match stat.sort {
         Sort::File => What::File { size: stat.size, hash: None, index: None },
         Sort::Directory => What::Directory,
@@ -225,7 +225,7 @@ impl Seen {
 /// it is the same. A captured `before` has no hash: then another fingerprint is a difference, except for a git index of the same meaning,
 /// which git rewrites whenever somebody looks at the repository.
 pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> Result<(Option<Seen>, Likeness), IoError> {
-    let mut found = look(at)?;
+    let mut found = object(at)?;
     let likeness = judge(&mut found, expected, print, |may_mean| {
         let file = at.open_file()?;
         let read = stat_of(&file).and_then(|stat| read_since(&file, stat, may_mean));

@@ -208,7 +208,7 @@ fn back(session: &Locked, (change, side): (&Change, Side), taken: &Taken, source
         Taken::Whole => match out_of(change, sources, None)? {
             Some(onto) => return Ok(merged(change, onto)),
             None => {
-                let kept = sources.kept(change)?;
+                let kept = sources.original_object(change)?;
                 let content = match change.in_place() {
                     true => Bytes::None,
                     false if !kept.as_ref().is_some_and(State::is_file) => Bytes::None,

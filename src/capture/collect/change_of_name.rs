@@ -135,7 +135,7 @@ impl UpperReader<'_> {
     fn appeared(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let removed = real.map(|dir| self.was_removed_meanwhile(at, dir)).transpose();
         if removed.at("look at the upper of", path)?.unwrap_or(false) {
-            let state = observe::seen(at, new).at("look at the upper of", path)?.state;
+            let state = observe::object_of(at, new).at("look at the upper of", path)?.state;
             let hash = if new.sort == Sort::File { hash(at).at("read the upper of", path)? } else { None };
             self.gone.push(RemovedOriginal { path: path.clone(), state, hash });
         }
@@ -151,7 +151,7 @@ impl UpperReader<'_> {
         below: &TreeBelow,
     ) -> Result<Descent, Error> {
         let before = self.old_state(path, old.at(at.name), old)?;
-        let seen = observe::seen(at, new).at("look at the upper of", path)?;
+        let seen = observe::object_of(at, new).at("look at the upper of", path)?;
         let laid = self.laid_time(&seen.state.meta);
         if laid.is_some() {
             let upper = at.open_dir()?;
@@ -195,7 +195,7 @@ impl UpperReader<'_> {
     /// Records an object of the upper where nothing or another object lies below; drops it if they are equal. One that is `hidden` below by an
     /// opaque directory of the upper stays there: nothing would show in its place.
     fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<&LowerObject>, hidden: bool) -> Result<(), Error> {
-        let seen = observe::seen(at, new).at("look at the upper of", path)?;
+        let seen = observe::object_of(at, new).at("look at the upper of", path)?;
         let lost = self.lost(&seen.state);
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
         let before = old.map(|old| self.before(path, old.at(at.name), old)).transpose()?;
@@ -251,7 +251,7 @@ impl UpperReader<'_> {
 
     pub fn old_state(&self, path: &AbsPath, at: Entry<'_>, old: &LowerObject) -> Result<Seen, Error> {
         match old.is_held {
-            true => self.held_state(path, observe::seen(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
+            true => self.held_state(path, observe::object_of(at, &old.stat).at("look at the sealed upper of", path)?, &old.stat),
             false => Ok(self.real(at, &old.stat)?),
         }
     }

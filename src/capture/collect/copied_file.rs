@@ -25,7 +25,7 @@ impl UpperReader<'_> {
         }
         let new = self.modes.open_up(new)?;
         let sealed = self.facts.sealed.below(self.facts.held, place, self.facts.route)?;
-        let mut after = self.upper_state(observe::seen(at, &new).at("look at the upper of", path)?.state);
+        let mut after = self.upper_state(observe::object_of(at, &new).at("look at the upper of", path)?.state);
         let root = Dir::open("/".as_ref())?;
         let held = sealed.into_iter().find(|dir| dir.at(name).stat().is_ok_and(|stat| stat.is_some()));
         let (old, is_held) = match held {

@@ -64,7 +64,7 @@ impl UpperReader<'_> {
     }
 
     pub fn real(&self, at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
-        match observe::seen(at, stat) {
+        match observe::object_of(at, stat) {
             // The xattrs of a file that its owner may not read, and that we may not chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
                 let what = if stat.sort == Sort::Directory {

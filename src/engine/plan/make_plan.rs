@@ -29,14 +29,14 @@ impl Plan {
     /// Looks at every path of the job, in two threads where there are many.
     ///
     /// Errors: all damaged content; without any, everything that could not be done; without any, all conflicts.
-    pub fn look(session: &Session, job: Job, progress: &dyn Progress) -> Result<Self, Error> {
+    pub fn make(session: &Session, job: Job, progress: &dyn Progress) -> Result<Self, Error> {
         let limits = job.limits;
         let (mut draft, rest) = drafted(session, job, progress)?;
         draft.fail_if_any()?;
         draft.build(limits.as_ref(), rest)
     }
 
-    /// All that stands against the job. Unlike [`Plan::look`] it finds conflicts beside refusals. Changes nothing.
+    /// All that stands against the job. Unlike [`Plan::make`] it finds conflicts beside refusals. Changes nothing.
     pub fn hindrances(session: &Session, job: Job, progress: &dyn Progress) -> Result<Hindrances, Error> {
         let limits = job.limits;
         let (mut draft, rest) = drafted(session, job, progress)?;

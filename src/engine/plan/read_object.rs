@@ -32,7 +32,7 @@ impl<'a> ObjectNow<'a> {
         match (&self.stat, &self.file) {
             (None, _) => Ok(None),
             (Some(stat), Some(file)) => observe::seen_open(file, stat).at("look at", self.at).map(Some),
-            (Some(stat), None) => observe::seen(self.at, stat).map(Some),
+            (Some(stat), None) => observe::object_of(self.at, stat).map(Some),
         }
     }
 

@@ -54,14 +54,14 @@ pub struct StepObjects<'s> {
 
 impl<'s> StepObjects<'s> {
     /// Looks for `from`, which `path` held before, and `to`, which was to be put there.
-    pub fn look(
+    pub fn find(
         reach: &mut Reach,
         path: &'s AbsPath,
         (from, to): (Option<&Seen>, Option<&Seen>),
         at: &'s Places,
     ) -> Result<Self, IoError> {
         let target = open(reach.path(path))?;
-        let mut place = |spot: Option<&'s Spot>, ours| spot.map(|spot| Place::look(reach, spot, ours)).transpose();
+        let mut place = |spot: Option<&'s Spot>, ours| spot.map(|spot| Place::find(reach, spot, ours)).transpose();
         let (ready, out, home) = (place(at.to.as_ref(), to)?, place(at.out.as_ref(), from)?, place(at.home.as_ref(), from)?);
         let there = match &target {
             None => AtPath::NoDirectory,
@@ -104,7 +104,7 @@ impl<'s> StepObjects<'s> {
 }
 
 impl<'s> Place<'s> {
-    fn look(reach: &mut Reach, spot: &'s Spot, ours: Option<&Seen>) -> Result<Self, IoError> {
+    fn find(reach: &mut Reach, spot: &'s Spot, ours: Option<&Seen>) -> Result<Self, IoError> {
         let named = open(reach.spot(spot))?;
         let what = match &named {
             Some(named) if named.at().stat()?.is_none() => OffPath::Nothing,
@@ -150,7 +150,7 @@ pub fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, I
         (None, What::File { hash: Some(hash), size, .. }) => Ok(stat.size == *size && observe::hash(named.at())?.0 == *hash),
         (None, What::File { size, .. }) if by_content => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
         (None, what) if by_content && !object.state.is_dir() => {
-            Ok(observe::look(named.at())?.is_some_and(|found| found.state.what == *what))
+            Ok(observe::object(named.at())?.is_some_and(|found| found.state.what == *what))
         }
         _ => Ok(true),
     }
@@ -169,7 +169,7 @@ pub fn ownership(target: &Named<'_>, ours: Option<&Seen>) -> Result<Ownership, I
     if !holds(Some(target), Some(ours))? {
         return Ok(Ownership::Foreign);
     }
-    let Some(found) = observe::look(target.at())? else { return Ok(Ownership::Foreign) };
+    let Some(found) = observe::object(target.at())? else { return Ok(Ownership::Foreign) };
     let changed = || Ok(Ownership::Changed("somebody changed what was put there".into()));
     let (meta, now) = (&ours.state.meta, &found.state.meta);
     if ours.state.is_dir() {

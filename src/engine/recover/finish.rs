@@ -118,7 +118,7 @@ fn add_names(
     let mut files = HashSet::new();
     for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_directory()) {
         let Some(to) = &item.to else { continue };
-        if StepObjects::look(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
+        if StepObjects::find(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
             files.insert(to.print.identity);
         }
     }
@@ -147,7 +147,7 @@ fn add_names(
 /// True if the path holds what it held before the operation. `comes`: its directory may be yet to come.
 fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Error> {
     let nowhere = Places::default();
-    let found = StepObjects::look(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
+    let found = StepObjects::find(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
     Ok(match found.there {
         AtPath::NoDirectory => comes && item.from.is_none(),
         AtPath::Nothing => item.from.is_none(),
@@ -168,7 +168,7 @@ fn has_original(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<boo
 }
 
 fn look_for<'s>(reach: &mut Reach, item: &'s Item, places: &'s Places) -> Result<StepObjects<'s>, Error> {
-    Ok(StepObjects::look(reach, &item.path, (item.from.as_ref(), item.to.as_ref()), places)?)
+    Ok(StepObjects::find(reach, &item.path, (item.from.as_ref(), item.to.as_ref()), places)?)
 }
 
 fn lose_original(item: &mut Item, verb: Verb) {
@@ -239,7 +239,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
 
 /// True if what is to be put lies ready, and the path is as it was before the step.
 fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
-    let found = StepObjects::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
+    let found = StepObjects::find(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
     let is_ready = found.ready.is_some_and(|ready| ready.what == OffPath::Ours);
     let before = if step.from.is_some() { AtPath::From } else { AtPath::Nothing };
     Ok(step.to.is_some() && is_ready && found.there == before)

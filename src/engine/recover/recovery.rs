@@ -252,7 +252,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
         let target = open(reach.path(step.path))?;
         return is_not_set(target.as_ref(), step);
     }
-    let found = StepObjects::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?;
+    let found = StepObjects::find(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?;
     let is_moved = match step.act {
         Act::Place | Act::Replace => found.is_put(),
         Act::Remove => found.there != AtPath::From,
@@ -265,7 +265,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
 /// True if the metadata there is not what was to be set. A directory's time changes with its names.
 fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
-    let found = target.map(|target| observe::look(target.at())).transpose()?.flatten();
+    let found = target.map(|target| observe::object(target.at())).transpose()?.flatten();
     Ok(found.is_none_or(|found| {
         let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
         found.state.meta_difference(&to.state).is_some() || !to.state.is_dir() && old != new && now == old
@@ -424,7 +424,7 @@ mod tests {
     fn without_a_birth_time_an_inode_of_another_size_is_not_taken_for_the_object_that_had_its_number() {
         let dir = Rc::new(Dir::open(Path::new("/proc")).expect("/proc"));
         let named = Named { dir, name: b"version" };
-        let mut seen = observe::look(named.at()).expect("a look").expect("a file");
+        let mut seen = observe::object(named.at()).expect("a look").expect("a file");
         if seen.print.identity.btime.is_some() {
             return eprintln!("skipped: an object without a birth time: /proc has them here");
         }

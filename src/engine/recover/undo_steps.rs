@@ -84,7 +84,7 @@ fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result
 }
 
 fn look_for<'s>(reach: &mut Reach, step: &'s Step<'_>) -> Result<StepObjects<'s>, Error> {
-    Ok(StepObjects::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?)
+    Ok(StepObjects::find(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?)
 }
 
 /// The outcome of moving an object back out of its home.
@@ -251,7 +251,7 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Optio
     }
     fs.remove_all(new.at())?;
     with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
-    let Some(made) = observe::look(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
+    let Some(made) = observe::object(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
     metadata::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
@@ -271,7 +271,7 @@ fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<S
 /// clears setuid and capabilities, the mode an ACL's mask.
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let Some(found) = observe::look(target.at())? else { return Ok(None) };
+    let Some(found) = observe::object(target.at())? else { return Ok(None) };
     if !from.print.identity.is(found.print.identity) {
         return Ok(Some("somebody put something else there".into()));
     }

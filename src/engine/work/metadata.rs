@@ -83,7 +83,7 @@ pub fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -
         let step = journal.step(*turn);
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
         let Some(directory) = open(reach.path(step.path))? else { continue };
-        let Some(found) = observe::look(directory.at())? else { continue };
+        let Some(found) = observe::object(directory.at())? else { continue };
         if from.print.identity.is(found.print.identity) && from.state.meta_difference(&found.state).is_none() {
             fs.set_mode(directory.at(), to.state.meta.mode)?;
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn seen(top: &Path) -> Seen {
-        observe::look(Dir::open(top).expect("the directory").at(b"f")).expect("a look").expect("the file")
+        observe::object(Dir::open(top).expect("the directory").at(b"f")).expect("a look").expect("the file")
     }
 
     /// The value of an ACL: acl(5), `struct posix_acl_xattr_entry` of the kernel.

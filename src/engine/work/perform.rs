@@ -211,7 +211,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
         let found = found.map(|seen| seen.state.clone());
         conflict::refused(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
-    let Some(found) = observe::look(target.at())? else { return Err(expected(None, Difference::Presence)) };
+    let Some(found) = observe::object(target.at())? else { return Err(expected(None, Difference::Presence)) };
     if !from.print.identity.is(found.print.identity) {
         return Err(changed(step, REPLACED));
     }

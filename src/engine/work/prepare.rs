@@ -238,10 +238,10 @@ impl<'a> Hands<'a> {
             touched.object(to_at);
             return Ok(());
         }
-        let mut now = observe::look(at)?.ok_or_else(|| vanished(at))?;
+        let mut now = observe::object(at)?.ok_or_else(|| vanished(at))?;
         if is_dir && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
-            now = observe::look(at)?.ok_or_else(|| vanished(at))?;
+            now = observe::object(at)?.ok_or_else(|| vanished(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
@@ -250,7 +250,7 @@ impl<'a> Hands<'a> {
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
-                false => observe::look(at)?.ok_or_else(|| vanished(at))?,
+                false => observe::object(at)?.ok_or_else(|| vanished(at))?,
             };
             if !now.state.meta.mtime.shows(to.state.meta.mtime) {
                 self.untimed.push(item.path.clone());
@@ -297,7 +297,7 @@ impl<'a> Hands<'a> {
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),
         }?;
-        let now = observe::look(at)?.ok_or_else(|| vanished(at))?;
+        let now = observe::object(at)?.ok_or_else(|| vanished(at))?;
         if dress {
             metadata::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
         } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
@@ -333,7 +333,7 @@ impl<'a> Hands<'a> {
                 return Err(refused_at(from.at(), why));
             }
             if dress {
-                let now = observe::look(at)?.ok_or_else(|| vanished(at))?;
+                let now = observe::object(at)?.ok_or_else(|| vanished(at))?;
                 metadata::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
             }
         } else {

@@ -114,7 +114,7 @@ impl<'a> Staging<'a> {
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
         match open_directory(parent) {
-            Ok(dir) => Ok(observe::look(dir.at(name))?),
+            Ok(dir) => Ok(observe::object(dir.at(name))?),
             Err(error) if matches!(error.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -241,7 +241,7 @@ impl<'a> Staging<'a> {
         }
         self.fs.set_mode(at, meta.mode)?;
         self.fs.set_mtime(at, meta.mtime)?;
-        Ok(observe::look(at)?.map_or(meta, |seen| seen.state.meta))
+        Ok(observe::object(at)?.map_or(meta, |seen| seen.state.meta))
     }
 }
 

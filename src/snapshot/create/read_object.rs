@@ -31,7 +31,7 @@ impl Taking<'_> {
         let first = first.map(|first| first.path);
         match object.stat.sort {
             Sort::File => self.look_at_file(object, first, content, old),
-            _ => match observe::seen(object.at(), &object.stat) {
+            _ => match observe::object_of(object.at(), &object.stat) {
                 Ok(seen) => {
                     let link = link(first, object, &object.stat);
                     let entry = Entry { link, ..Entry::of(object.path.clone(), Some(seen.state), None) };

@@ -356,7 +356,7 @@ impl Comparing<'_> {
 
     /// The object as it is now, with its hash if that is needed, as for what is `older`. `None` if it was removed.
     fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object, older: bool) -> Result<Option<Seen>, Error> {
-        let mut seen = match observe::seen(object.at(), &object.stat) {
+        let mut seen = match observe::object_of(object.at(), &object.stat) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return self.leave(path, object, &error.source),

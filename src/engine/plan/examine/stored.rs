@@ -33,7 +33,7 @@ impl Examiner<'_> {
                 }
             }
         }
-        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::seen(at, &stat) };
+        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::object_of(at, &stat) };
         let now = now?;
         done_since(at, &now.state, to).map_err(Error::from)
     }
@@ -64,7 +64,7 @@ impl Examiner<'_> {
             return Ok(());
         }
         looked.item.planning.shared_in_store = stat.shared();
-        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::seen(at, &stat) };
+        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::object_of(at, &stat) };
         let seen = match seen {
             Err(error) if error.errno() == Some(libc::EACCES) => {
                 let why = format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me);
