@@ -5,26 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::checkpoint::limits::{Large, Limits, Tally};
-use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::engine::place_in_session::SessionPlace;
-use crate::engine::plan::choose::{Choice, Chosen, Rules, choose, may_begin};
-use crate::engine::plan::left_out::{LeftOut, MinorPaths};
+use crate::checkpoint::{Kept, Large, Limits, Manifest, Original, Tally, manifest};
+use crate::engine::plan::choose::Choice;
+use crate::engine::{
+    Chosen, Job, LeftOut, MinorPaths, Move, Moves, OnConflict, Rest, Rules, SessionPlace, Verb, WantedTime, choose, may_begin,
+};
 use crate::error::{Against, Error, Reason, command};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::act::Part;
-use crate::session::change::{Change, DirectoryTime};
-use crate::session::error::not_now;
-use crate::session::merge_base;
-use crate::session::open_session::Session;
-use crate::session::run_record::Run;
-use crate::session::sides::Side;
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{Change, DirectoryTime, Part, Run, Session, Side, merge_base, not_now};
 use crate::settings;
 use crate::settings::OnLimit;
-use crate::tree::state::{Object, State, What};
+use crate::tree::{Object, State, What};
 
 /// The terms of a commit or redo.
 pub struct Request<'a> {
@@ -209,7 +200,7 @@ impl Moves for Inward {
             rest.notes.push(format!("{first}{more}: as it was before the rollback, which had overwritten it"));
         }
         if !refused.is_empty() {
-            return Err(crate::engine::error::refused(refused).with_reason(Reason::Denied));
+            return Err(crate::engine::refused(refused).with_reason(Reason::Denied));
         }
         rest.times = wanted_times(changes.directory_times(), originals.directory_times()?, &timed);
         Ok(rest)

@@ -1,18 +1,14 @@
 //! Rollback: from `after` to `before`.
 
-use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::engine::error::damaged;
-use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::engine::place_in_session::SessionPlace;
-use crate::engine::plan::choose::{Choice, Chosen, Rules, choose, may_begin};
-use crate::engine::plan::left_out::LeftOut;
+use crate::checkpoint::{Kept, Manifest, Original, manifest};
+use crate::engine::plan::choose::Choice;
+use crate::engine::{
+    Chosen, Job, LeftOut, Move, Moves, OnConflict, Rest, Rules, SessionPlace, Verb, WantedTime, choose, damaged, may_begin,
+};
 use crate::error::{Against, Error};
-use crate::fs::path::AbsPath;
-use crate::session::act::Part;
-use crate::session::change::Change;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::tree::state::{Object, State, sort_word};
+use crate::fs::AbsPath;
+use crate::session::{Change, Part, Session, Side};
+use crate::tree::{Object, State, sort_word};
 
 /// The job of rolling a session back: all of it, `paths` with all below them and the directories that they need, or of these `only` some.
 ///

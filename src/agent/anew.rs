@@ -2,11 +2,9 @@
 //! time would leave in place what was built from what the agent wrote. tsc, go and bundlers look at the content.
 
 use super::look::Look;
-use crate::fs::dir::{Dir, Sort, Time};
-use crate::fs::path::AbsPath;
-use crate::snapshot::differences::{Compared, Difference};
-use crate::snapshot::whole;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Sort, Time};
+use crate::snapshot::{Compared, Difference, whole};
+use crate::tree::State;
 
 /// A directory in which something was built that is newer than sources beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]

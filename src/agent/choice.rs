@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::turn::Turn;
-use crate::fs::path::AbsPath;
-use crate::snapshot::differences::Compared;
-use crate::tree::state::State;
+use crate::fs::AbsPath;
+use crate::snapshot::Compared;
+use crate::tree::State;
 
 /// The turns that are taken back, and the others.
 pub struct Chosen<'a> {

@@ -3,7 +3,7 @@
 use super::facts::{Answers, Check, Conversations, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::with;
 use super::surroundings::{Surroundings, below};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "claude",

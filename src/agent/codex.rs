@@ -10,7 +10,7 @@ use super::programs::{LIMIT, Piped, within};
 use super::settings::command::Command;
 use super::settings::files::read;
 use super::surroundings::{Surroundings, below};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "codex",

@@ -3,7 +3,7 @@
 use super::facts::{Check, Dialect, Facts, Form, Moment, Named, Settings, State};
 use super::settings::jsonc::with;
 use super::surroundings::{Surroundings, below};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "copilot",

@@ -1,9 +1,8 @@
 //! The directories of agents in the store.
 
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::session::store::Store;
+use crate::fs::{Dir, Fs};
+use crate::session::Store;
 
 /// A directory of the store, made if it is missing.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 
 use super::surroundings::Surroundings;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// An agent that recant knows, by the facts of its file.
 #[derive(Clone, Copy)]

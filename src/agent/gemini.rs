@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::facts::{Answers, Check, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::value_of;
 use super::surroundings::{Surroundings, below};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "gemini",

@@ -7,12 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
 use super::look::Change;
-use crate::fs::dir::{Dir, Time};
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::tree::hash::Hash;
-use crate::tree::state::{State, What};
-use crate::tree::{json, time};
+use crate::fs::{AbsPath, Dir, Time};
+use crate::session::Id;
+use crate::tree::{Hash, State, What, json, time};
 
 /// The first line of a turn's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

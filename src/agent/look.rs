@@ -9,16 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::repository::{self, Found, Part};
 use super::sign::short;
 use crate::error::Error;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
-use crate::snapshot::agent_cover;
-use crate::snapshot::agent_cover::MANY;
-use crate::snapshot::rule_source::Source;
-use crate::snapshot::rules::Why;
-use crate::snapshot::snapshot_walk::{Object, Walk, WalkStep};
-use crate::tree::git_head::{self, Head};
-use crate::tree::json;
-use crate::tree::time;
+use crate::fs::{AbsPath, Dir, Sort, Stat, Time};
+use crate::snapshot::{MANY, Object, Source, Walk, WalkStep, Why, agent_cover};
+use crate::tree::{Head, git_head, json, time};
 
 /// The beginning of a look's file.
 const MAGIC: &[u8] = b"recant look 3\n";

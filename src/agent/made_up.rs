@@ -2,7 +2,7 @@
 
 use super::facts::{Answers, Dialect, Facts, Form, Moment, Named, Settings, State};
 use super::surroundings::Surroundings;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "zed9",

@@ -5,32 +5,32 @@
 //!
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
-pub mod anew;
-pub mod choice;
+mod anew;
+mod choice;
 mod claude;
 mod codex;
 mod copilot;
 mod directory;
-pub mod event;
-pub mod facts;
+mod event;
+mod facts;
 mod gemini;
 pub mod known;
 mod line;
-pub mod look;
-pub mod only;
+mod look;
+mod only;
 mod opencode;
 mod pi;
-pub mod places;
+mod places;
 pub mod programs;
-pub mod receipt;
+mod receipt;
 pub mod repository;
-pub mod seen;
+mod seen;
 pub mod settings;
 mod sign;
-pub mod state;
-pub mod surroundings;
+mod state;
+mod surroundings;
 pub mod touched;
-pub mod turn;
+mod turn;
 pub mod turns;
 pub mod uncovered;
 pub mod undo;
@@ -38,3 +38,22 @@ mod verdict;
 
 #[cfg(test)]
 mod made_up;
+
+pub use anew::Built;
+pub use choice::{Chosen, Reach};
+pub use event::{Effect, Event, Tool, What};
+pub use facts::{Answers, Check, Form, Scope};
+pub use known::Agent;
+pub use look::{Look, Out, id};
+pub use places::{File, chosen, files, unparsed};
+pub use receipt::Receipt;
+pub use repository::Part;
+pub use seen::Seen;
+pub use settings::command::Command;
+pub use settings::edit::Edit;
+pub use state::{State, obeyed_change};
+pub use surroundings::Surroundings;
+pub use turn::{Call, Head, Line, Named, Place, Ran, Turn, When, Wrote, mark};
+pub use turns::Turns;
+pub use uncovered::{Became, Fate, fates, own};
+pub use undo::{Asked, Undo};

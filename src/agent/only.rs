@@ -3,19 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::turn::Turn;
-use crate::compare::merge_onto_tree::MergeResult;
-use crate::compare::merge_onto_tree::taken_out;
-use crate::compare::view::TEXT_LIMIT;
+use crate::compare::{MergeResult, TEXT_LIMIT, taken_out};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
-use crate::snapshot::content::{Kept, beginning};
-use crate::snapshot::differences;
-use crate::snapshot::differences::Difference;
-use crate::snapshot::manifest::{At as Place, Entry};
-use crate::snapshot::series::Series;
-use crate::snapshot::whole;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Roots};
+use crate::snapshot::{At as Place, Difference, Entry, Kept, Series, beginning, differences, whole};
+use crate::tree::State;
 
 /// The changes of a turn, with both contents of each.
 pub struct TakingOut<'a> {

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Form, Moment, Named, Scope, Settings, State};
 use super::surroundings::Surroundings;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 pub const FACTS: Facts = Facts {
     word: "pi",

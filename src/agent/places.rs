@@ -6,7 +6,7 @@ use super::settings::edit::{Found, Wrong};
 use super::settings::files::{read, real};
 use super::surroundings::{Surroundings, below};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// A file in which an agent's hooks can stand.
 pub struct File {

@@ -11,12 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::directory::directory;
 use super::settings::edit::cut;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::read_small;
-use crate::session::store::Store;
-use crate::tree::hash::Hash;
-use crate::tree::json;
+use crate::fs::{AbsPath, Fs};
+use crate::session::{Store, read_small};
+use crate::tree::{Hash, json};
 
 /// The bytes that were added to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::sign::short;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::snapshot::agent_cover::read_below;
-use crate::tree::git_head::commit;
-use crate::tree::git_index;
+use crate::fs::{Dir, Sort, Stat, Time};
+use crate::snapshot::read_below;
+use crate::tree::{commit, git_index};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {

@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::directory::directory;
 use super::known::Agent;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::read_small;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Fs, Time};
+use crate::session::{Store, read_small};
 use crate::tree::json;
 
 /// An event of an agent that reached recant.

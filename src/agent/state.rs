@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::known::Agent;
 use super::surroundings::{Surroundings, below};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The files of an agent that `agent run` does not leave to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::fs::path::AbsPath;
-use crate::fs::program::in_path;
+use crate::fs::{AbsPath, in_path};
 
 /// The place where an agent is started, and what its environment says.
 pub struct Surroundings<'a> {

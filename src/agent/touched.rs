@@ -6,10 +6,9 @@ use std::io::Read;
 use super::turn::{Head, Turn, Wrote};
 use super::turns::lines;
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::snapshot::series::key;
-use crate::tree::mention::Mention;
+use crate::fs::{AbsPath, Dir};
+use crate::snapshot::key;
+use crate::tree::Mention;
 
 /// A turn, with the paths asked for that it wrote.
 #[derive(Debug)]

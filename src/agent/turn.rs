@@ -14,9 +14,8 @@ use std::path::PathBuf;
 
 pub use super::line::{Call, Head, Line, Named, Place, Ran, When, Wrote, mark};
 use super::look::Change;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
+use crate::fs::{AbsPath, Time};
+use crate::session::Id;
 use crate::snapshot::whole;
 
 /// A turn as its file tells it.

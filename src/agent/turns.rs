@@ -11,12 +11,8 @@ use serde::de::IgnoredAny;
 use super::look::Look;
 use super::turn::{Head, Line, Turn};
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::session::error::busy;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs, Lock};
+use crate::session::{Store, busy};
 use crate::snapshot::series;
 use crate::tree::json;
 

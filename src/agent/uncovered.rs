@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::look::{Change, Look, Out};
 use super::repository::Part;
 use super::turn::{Turn, Wrote};
-use crate::fs::path::AbsPath;
-use crate::tree::git_head::Head;
+use crate::fs::AbsPath;
+use crate::tree::Head;
 
 /// A thing that is not covered, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

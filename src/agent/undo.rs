@@ -14,11 +14,8 @@ use super::turn::mark;
 use super::uncovered::{Became, Fate, fates};
 use super::verdict::{Verdict, Writers};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::snapshot::differences;
-use crate::snapshot::differences::{Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Terms};
-use crate::snapshot::rule_source::Source;
-use crate::snapshot::series::Series;
+use crate::fs::AbsPath;
+use crate::snapshot::{Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Series, Source, Terms, differences};
 
 /// The paths of turns that are taken back, and what was there before.
 pub struct Undo {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::choice::Chosen;
 use super::turn::{Turn, Wrote, mark};
-use crate::fs::path::AbsPath;
-use crate::snapshot::differences::Difference;
+use crate::fs::AbsPath;
+use crate::snapshot::Difference;
 
 /// The decision about a path.
 pub enum Verdict {

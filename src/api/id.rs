@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::session::id::Id;
+use crate::session::Id;
 
 /// The permanent id of a session: `YYYYMMDD-HHMMSS-xxxx`, by local time. Parsed from that text, and written as it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

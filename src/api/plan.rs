@@ -6,21 +6,17 @@ use super::id::SessionId;
 use super::session::{Change, ChangeKind};
 use super::store::{Store, absolute, path_of};
 use crate::capture::layers::rejoin;
-use crate::checkpoint::limits::Limits;
+use crate::checkpoint::Limits;
 use crate::commit::{self, Request};
-use crate::engine::job::{self, Job, OnConflict};
-use crate::engine::plan::conflict::{self, SinceAct};
-use crate::engine::plan::left_out::LeftOut;
+use crate::engine::plan::conflict;
+use crate::engine::{Job, LeftOut, OnConflict, SinceAct, job};
 use crate::settings;
 
-use crate::engine::minor_conflicts;
-use crate::engine::minor_conflicts::{JobRequest, Minor};
-use crate::engine::report::{self, PathOutcome};
-use crate::engine::{Effect, Unwatched};
+use crate::engine::{Effect, JobRequest, Minor, PathOutcome, Unwatched, minor_conflicts, report};
 use crate::error::{Error, command};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::rollback;
-use crate::session::open_session::Locked;
+use crate::session::Locked;
 
 /// An operation on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,7 +78,7 @@ pub struct Report {
 
 impl Report {
     pub(super) fn of(session: Option<SessionId>, report: report::Report) -> Self {
-        let large = |large: &crate::checkpoint::limits::Large| {
+        let large = |large: &crate::checkpoint::Large| {
             let (files, size) = (settings::grouped(large.files), settings::bytes(large.size));
             format!("{}: {files} files, {size} deleted, all kept for a rollback", large.path)
         };

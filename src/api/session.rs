@@ -7,19 +7,10 @@ use std::time::SystemTime;
 
 use super::id::SessionId;
 use super::store::{Store, absolute, path_of};
-use crate::compare::patch;
-use crate::compare::patch::Form;
-use crate::compare::renames::Renames;
-use crate::compare::sources::Sources;
-use crate::compare::view::View;
+use crate::compare::{Form, Renames, Sources, View, patch};
 use crate::error::{At, Error};
-use crate::fs::dir::Time;
-use crate::session::change::Sort;
-use crate::session::header::{self, Header, Origin};
-use crate::session::log;
-use crate::session::open_session;
-use crate::session::stage::{self, Staging};
-use crate::session::store;
+use crate::fs::Time;
+use crate::session::{Header, Origin, Sort, Staging, header, log, open_session, stage, store};
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,7 +228,7 @@ impl Store {
         let (headers, broken) = self.store.headers()?;
         let damaged = |broken: store::Broken| {
             let path = format!("{}/sessions/{}", self.store.path, broken.name);
-            Err(crate::session::error::damaged(path, broken.why))
+            Err(crate::session::damaged(path, broken.why))
         };
         Ok(headers.iter().map(Session::of).map(Ok).chain(broken.into_iter().map(damaged)).collect())
     }
@@ -293,11 +284,11 @@ impl Store {
         }
         let found = look(&session);
         if self.store.is_at_work(&session) {
-            return Err(crate::session::error::busy(format!("session {id}")));
+            return Err(crate::session::busy(format!("session {id}")));
         }
         if found.is_err() {
             // What an interrupted operation left half done is no damage.
-            crate::engine::recover_and_lock::refuse_interrupted(&self.store, id.inner())?;
+            crate::engine::refuse_interrupted(&self.store, id.inner())?;
         }
         found
     }

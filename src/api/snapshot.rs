@@ -6,23 +6,15 @@ use std::time::SystemTime;
 use super::plan::{Report, Verb};
 use super::session::moment;
 use super::store::{Store, absolute, path_of};
-use crate::engine::Effect;
-use crate::engine::job::OnConflict;
+use crate::engine::{Effect, OnConflict};
 use crate::error::{Error, Kind};
 use crate::fs::resolve;
-use crate::session::change::Changes;
-use crate::session::log;
-use crate::session::open_session::Locked;
+use crate::session::{Changes, Locked, log};
 use crate::snapshot;
-use crate::snapshot::choose_directory;
-use crate::snapshot::create::{SnapshotRequest, create};
-use crate::snapshot::differences;
-use crate::snapshot::differences::{Hashes, Terms};
-use crate::snapshot::restore;
-use crate::snapshot::rule_source::Source;
-use crate::snapshot::rules::{Rules, Vcs};
-use crate::snapshot::series::{Series, Summary};
-use crate::snapshot::whole;
+use crate::snapshot::create::create;
+use crate::snapshot::{
+    Hashes, Rules, Series, SnapshotRequest, Source, Summary, Terms, Vcs, choose_directory, differences, restore, whole,
+};
 
 /// A snapshot in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,17 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::id::SessionId;
-use crate::capture::place::mount_plan::working_directory;
-use crate::capture::run::collect_killed::collect_killed;
-use crate::capture::run::is_inside::inside;
-use crate::engine::recover::recovery::{Outcome, Recovered as Of};
-use crate::engine::recover_and_lock;
+use crate::capture::{collect_killed, inside, working_directory};
+use crate::engine::{Outcome, Recovered as Of, recover_and_lock};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::fs::resolve;
-use crate::session::open_session;
-use crate::session::store;
+use crate::fs::{AbsPath, Fs, resolve};
+use crate::session::{open_session, store};
 
 /// A store of sessions and snapshots: the same directory that the program `recant` uses with `--store`.
 ///
@@ -90,7 +84,7 @@ pub struct Recovered {
 
 impl Recovered {
     fn of(recovered: Of) -> Self {
-        let left = |left: Vec<crate::engine::report::LeftPath>| left.into_iter().map(|left| (path_of(&left.path), left.why));
+        let left = |left: Vec<crate::engine::LeftPath>| left.into_iter().map(|left| (path_of(&left.path), left.why));
         let outcome = match recovered.outcome {
             Outcome::Failed(error) => Err(error),
             Outcome::Left(paths) => Ok(left(paths).chain(left(recovered.strays)).collect()),
@@ -110,8 +104,8 @@ impl Store {
         if let Some(id) = inside() {
             return Err(Error::refused(format!("this is inside the run of session {id}, where there is no store")));
         }
-        crate::fs::interrupt::leave_to_the_program();
-        crate::fs::lease::ignore_what_would_end_it();
+        crate::fs::leave_to_the_program();
+        crate::fs::ignore_what_would_end_it();
         let path = resolve::absolute(absolute(path.as_ref())?)?;
         let fs = Fs::new();
         let mut store = store::Store::create(&fs, &path)?;

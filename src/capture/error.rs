@@ -5,9 +5,9 @@ use std::io;
 
 use super::space::refusals::Cause;
 use crate::error::{Error, Kind, Reason, command, reason};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Remedy, shell, words};
-use crate::session::run_record::Ending;
+use crate::session::Ending;
 
 const NOT_STARTED: &str = "the command was not started; nothing was changed";
 

@@ -18,8 +18,26 @@
 //! uppers into changes; [`layers`] has the uppers of a session's steps: sealed, joined, copied, and chosen by a person.
 
 pub mod collect;
-pub mod error;
+mod error;
 pub mod layers;
 pub mod place;
 pub mod run;
 pub mod space;
+
+pub use error::not_found;
+pub use layers::choice::{choose, may_choose};
+pub use layers::choice_terms::Choice;
+pub use layers::fork::fill;
+pub use layers::rejoin::Rest;
+pub use place::layout::{Pass, Request};
+pub use place::mount_plan::{Plan, working_directory};
+pub use run::collect_killed::collect_killed;
+pub use run::command::{Command, Linger, Network};
+pub use run::confine::Confinement;
+pub use run::ground::Ground;
+pub use run::held_run::{Held, hold, start_of};
+pub use run::is_inside::{Inside, capture, inside};
+pub use run::keep_changes::changes_so_far;
+pub use run::supervise::{Event, run_command};
+pub use space::probe::{Finding, Here};
+pub use space::refusals::Cause;

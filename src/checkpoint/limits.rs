@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::settings::OnLimit;
-use crate::tree::state::State;
+use crate::tree::State;
 
 /// The limits, counted over each topmost deleted directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl<'l> Tally<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::state::{Meta, What};
+    use crate::tree::{Meta, What};
 
     fn deleted(path: &str, size: Option<u64>) -> (AbsPath, State) {
         let meta = Meta { mode: 0o644, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };

@@ -1,10 +1,8 @@
 //! Makes originals that a commit would have moved here, from elsewhere than the tree.
 
 use crate::error::IoError;
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Entry, Sort};
-use crate::tree::state::{State, What};
+use crate::fs::{Dev, Entry, Fs, Sort};
+use crate::tree::{State, What};
 
 /// Sets an original's metadata on a blob, or an object of several names (docs/store-format.md). A rollback by root may yet set the owner.
 pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {

@@ -8,16 +8,9 @@ use std::fs::File;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Time};
-use crate::fs::path::AbsPath;
-use crate::session::header::Checkpoint;
-use crate::session::open_session::{Session, open_own, part};
-use crate::tree::hash::Hash;
-use crate::tree::sealed_file;
-use crate::tree::sealed_file::{Records, Sealed};
-use crate::tree::state::{Fingerprint, Object, What};
-use crate::tree::time;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Time};
+use crate::session::{Checkpoint, Session, open_own, part};
+use crate::tree::{Fingerprint, Hash, Object, Records, Sealed, What, sealed_file, time};
 
 /// The place of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,9 @@ use serde::Serialize;
 
 use super::manifest::{Kept, Manifest, Original};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::Checkpoint;
-use crate::session::open_session::Session;
-use crate::tree::observe;
-use crate::tree::state::{State, sort_word};
+use crate::fs::AbsPath;
+use crate::session::{Checkpoint, Session};
+use crate::tree::{State, observe, sort_word};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {

@@ -5,11 +5,9 @@ use serde::Serialize;
 use super::sources::{Content, End, Sources};
 use super::view::View;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Marks};
-use crate::session::id::Id;
-use crate::session::sides::Side;
-use crate::tree::state::{Object, State, printed};
+use crate::fs::AbsPath;
+use crate::session::{Before, Change, Id, Marks, Side};
+use crate::tree::{Object, State, printed};
 
 /// The name of the side that is there.
 pub const NOW: &str = "on the tree now";

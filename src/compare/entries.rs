@@ -10,11 +10,9 @@ use super::blocks::find_blocks::Blocks;
 use super::sources::{Content, OnTree, Sources};
 use super::view::{TEXT_LIMIT, meta_changes};
 use crate::error::{At, Error};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Sort};
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::state::{Meta, Object, State, What};
+use crate::fs::AbsPath;
+use crate::session::{Change, Side, Sort};
+use crate::tree::{Hash, Meta, Object, State, What};
 
 /// The longest time that is spent on finding the blocks of one file.
 const PATIENCE: Duration = Duration::from_secs(3);

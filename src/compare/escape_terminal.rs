@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::fs::path::is_unfit;
+use crate::fs::is_unfit;
 
 /// A line of a file's content. Tabs and newlines stay.
 pub fn content(bytes: &[u8]) -> Cow<'_, [u8]> {

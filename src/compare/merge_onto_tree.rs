@@ -7,11 +7,8 @@ use super::entries::read_text;
 use super::sources::{Content, OnTree, Sources};
 use super::view::TEXT_LIMIT;
 use crate::error::Error;
-use crate::session::change::{Before, Change};
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::state::{Meta, State, What, sort_word};
+use crate::session::{Before, Change, Session, Side};
+use crate::tree::{Hash, Meta, State, What, sort_word};
 
 /// The longest time that is spent on merging one file.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -3,18 +3,36 @@
 //! In: a session and its changes. Out: lines of a patch as git has them, and remarks for what a patch cannot say. Reads only. Never prints.
 
 pub mod blocks;
-pub mod conflict_sides;
-pub mod entries;
+mod conflict_sides;
+mod entries;
 pub mod escape_terminal;
 pub mod html;
 mod likeness;
-pub mod merge_onto_tree;
+mod merge_onto_tree;
 pub mod patch;
-pub mod path_text;
-pub mod renames;
-pub mod selection;
-pub mod sources;
+mod path_text;
+mod renames;
+mod selection;
+mod sources;
 pub mod span;
-pub mod step_differences;
-pub mod view;
+mod step_differences;
+mod view;
 mod word_diff;
+
+pub use blocks::block::Block;
+pub use blocks::choice::Choice;
+pub use blocks::find_blocks::Blocks;
+pub use blocks::words::{Marks, words};
+pub use conflict_sides::{Clash, NOW};
+pub use entries::{CHANGED, Entries, Taken, Text, part_of};
+pub use html::file_part::{Common, Entry};
+pub use html::page::About;
+pub use merge_onto_tree::{MergeResult, MergedChange, onto, out_of, taken_out};
+pub use patch::{Form, Words, counts, differs_in_space_alone};
+pub use path_text::{Names, columns, cut, cut_off, padded, shortened};
+pub use renames::Renames;
+pub use selection::{Pick, Picked, mark_of};
+pub use sources::{Content, End, OnTree, Sources};
+pub use span::{Span, pieces};
+pub use step_differences::{Differences, Place, States};
+pub use view::{Half, TEXT_LIMIT, View};

@@ -10,7 +10,7 @@ use super::blocks::words::{Marks, words};
 use super::span::{Part, Span, Take, pieces};
 use super::view::{Half, View};
 use super::word_diff;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Form {

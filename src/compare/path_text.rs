@@ -6,7 +6,7 @@ use std::path::Path;
 use unicode_width::UnicodeWidthChar;
 
 use crate::error::shell_word;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown};
 
 /// The directories that printed paths start from.
 #[derive(Debug, Clone, Default)]

@@ -7,12 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::likeness::{Contents, most, percent};
 use super::sources::{Content, End, Sources};
 use crate::error::{At, Error};
-use crate::fs::path::AbsPath;
-use crate::session::change::Change;
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::state::{Object, State};
+use crate::fs::AbsPath;
+use crate::session::{Change, Side};
+use crate::tree::{Hash, Object, State, observe};
 
 /// The most bytes that are read to find renames. If it takes more, the two files are listed as they are.
 const READ: u64 = 64 << 20;
@@ -190,7 +187,7 @@ fn candidate(change: &Change) -> Option<(bool, u64)> {
 }
 
 fn file(object: &Object) -> Option<&State> {
-    object.as_ref().filter(|state| matches!(state.what, crate::tree::state::What::File { .. }))
+    object.as_ref().filter(|state| matches!(state.what, crate::tree::What::File { .. }))
 }
 
 /// The hash of an end of a change, recorded or computed. `None` if the content is not available.

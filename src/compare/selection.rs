@@ -2,10 +2,9 @@
 
 use super::entries::Taken;
 use super::sources::{OnTree, Sources};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
+use crate::fs::AbsPath;
+use crate::session::{Change, Changes, Side};
+use crate::tree::Hash;
 
 /// A change of which something is picked.
 #[derive(Debug, Clone)]

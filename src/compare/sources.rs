@@ -5,18 +5,11 @@
 use std::fs::File;
 use std::rc::Rc;
 
-use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
+use crate::checkpoint::{Kept, Manifest, Original, manifest};
 use crate::error::{At, Error, IoError, Kind};
-use crate::fs::dir::{Dir, Entry, Sort, stat_of};
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::roots::Roots;
-use crate::session::change::Change;
-use crate::session::header::Checkpoint;
-use crate::session::open_session::{Session, part};
-use crate::session::run_record::Run;
-use crate::session::sides::Side;
-use crate::tree::observe;
-use crate::tree::state::{Likeness, Object, State, What, sort_word};
+use crate::fs::{AbsPath, Dir, Entry, Roots, Shown, Sort, stat_of};
+use crate::session::{Change, Checkpoint, Run, Session, Side, part};
+use crate::tree::{Likeness, Object, State, What, observe, sort_word};
 
 pub enum Content {
     File(File),
@@ -308,7 +301,7 @@ impl<'s> Sources<'s> {
 
 /// Opens an object in the session. A size that differs from the recorded one is damage.
 fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
-    let damaged = |why: &str| crate::session::error::damaged(at, why);
+    let damaged = |why: &str| crate::session::damaged(at, why);
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

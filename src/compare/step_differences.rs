@@ -8,11 +8,8 @@ use std::cmp::Ordering;
 use super::sources::{Content, End, OnTree, Sources};
 use super::view::View;
 use crate::error::{At, Error};
-use crate::session::change::{Before, Change, Changes, Marks};
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::tree::observe;
-use crate::tree::state::{Likeness, Object};
+use crate::session::{Before, Change, Changes, Marks, Session, Side};
+use crate::tree::{Likeness, Object, observe};
 
 /// An object in a state of a session, and where its content lies: an end of a change.
 #[derive(Debug, Clone, Copy)]

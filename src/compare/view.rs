@@ -5,13 +5,10 @@ use std::io::Read;
 use super::blocks::lines;
 use super::sources::{Content, OnTree, Sources};
 use crate::error::Error;
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::change::{Change, Sort};
-use crate::session::sides::Side;
+use crate::fs::{AbsPath, Shown};
+use crate::session::{Change, Side, Sort};
 use crate::settings;
-use crate::tree::git_index;
-use crate::tree::state::{Meta, Object, State, What, sort_word};
-use crate::tree::time;
+use crate::tree::{Meta, Object, State, What, git_index, sort_word, time};
 
 /// The most bytes of content that is shown as text: both sides are in memory while lines are compared.
 pub const TEXT_LIMIT: u64 = 8 << 20;

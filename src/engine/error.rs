@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Command, Remedy, shell};
 
 /// The error for what cannot be done, seen before the first effect: paths and reasons.

@@ -8,15 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::job::Verb;
 use super::place_in_session::{SessionPlace, is_place};
 use super::step::{Act, Places, Spot, Step};
-use crate::checkpoint::manifest::Kept;
-use crate::fs::dir::{Inode, Sort};
-use crate::fs::path::AbsPath;
-use crate::session::change::object_name;
-use crate::session::id::Id;
-use crate::session::inherit::set_mode;
-use crate::session::sides::Side;
-use crate::tree::observe::Seen;
-use crate::tree::state::State;
+use crate::checkpoint::Kept;
+use crate::fs::{AbsPath, Inode, Sort};
+use crate::session::{Id, Side, object_name, set_mode};
+use crate::tree::{Seen, State};
 
 /// One path of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

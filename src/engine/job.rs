@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::place_in_session::SessionPlace;
-use crate::checkpoint::limits::Limits;
+use crate::checkpoint::Limits;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::sides::Side;
-use crate::tree::state::{Fingerprint, Object};
+use crate::fs::{AbsPath, Time};
+use crate::session::Side;
+use crate::tree::{Fingerprint, Object};
 
 /// The verb that the job is for. It decides what follows where a path is as wanted already, and what the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

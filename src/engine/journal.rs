@@ -14,15 +14,9 @@ use super::job::Verb;
 use super::report::LeftPath;
 use super::step::{Act, DirectoryTime, RootRecord, Spot, Step};
 use crate::error::{At, Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::store::Store;
-use crate::tree::hash::Hash;
-use crate::tree::sealed_file::Sealed;
-use crate::tree::{json, sealed_file};
+use crate::fs::{AbsPath, Dir, Entry, Fs};
+use crate::session::{Header, Id, Store};
+use crate::tree::{Hash, Sealed, json, sealed_file};
 
 /// The facts that all items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,7 +102,7 @@ impl Draft {
     /// Reads the list. One that is not whole was not synced: nothing had been made.
     pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
         let name = names(id).draft;
-        let bytes = crate::session::open_session::read_small(dir.at(&name), 1 << 30)?;
+        let bytes = crate::session::read_small(dir.at(&name), 1 << 30)?;
         let draft: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // I14: what it lists is removed with all that is in it. Prepare makes nothing under other names than its own.
         Ok(draft.map(|draft| Self { made: draft.made.into_iter().filter(|spot| spot.is_own(id)).collect(), ..draft }))
@@ -183,7 +177,7 @@ impl Journal {
         let damaged = |why: &str| damaged(&at.to_string(), why);
         match at.stat()? {
             None => return Ok(None),
-            Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
+            Some(stat) if stat.sort != crate::fs::Sort::File => return Err(damaged("it is not a file")),
             Some(_) => {}
         }
         let mut records = Sealed::<Hash>::open(at.open_file()?, at, self::damaged)?.records()?;
@@ -242,7 +236,7 @@ impl Journal {
 impl Written {
     /// Its size in bytes.
     pub fn size(&self, store: &Store) -> Result<u64, Error> {
-        Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
+        Ok(crate::fs::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
     /// Makes it durable before the first step (I1), and with it the file `with`, if files are synced one by one.

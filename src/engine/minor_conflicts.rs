@@ -9,11 +9,8 @@ use crate::engine::operation::{Effect, execute};
 use crate::engine::progress::Progress;
 use crate::engine::report::Report;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::Locked;
-use crate::session::sides::Side;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Fs};
+use crate::session::{Locked, Side, Store};
 
 /// The conflicts that leave their path out, instead of stopping all.
 #[derive(Clone, Copy)]

@@ -16,21 +16,32 @@
 //!                                    +------- undo -------+-------------------+        (a failure, or recover)
 //! ```
 
-pub mod error;
-pub mod item;
+mod error;
+mod item;
 pub mod job;
 pub mod journal;
 pub mod minor_conflicts;
 mod operation;
-pub mod place_in_session;
+mod place_in_session;
 pub mod plan;
 mod progress;
-pub mod reach;
+mod reach;
 pub mod recover;
 pub mod recover_and_lock;
 pub mod report;
 pub mod step;
-pub mod work;
+mod work;
 
+pub use error::{damaged, refused, refused_at};
+pub use job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
+pub use minor_conflicts::{JobRequest, Minor};
 pub use operation::{Effect, hindrances};
+pub use place_in_session::SessionPlace;
+pub use plan::choose::{Chosen, Rules, choose, may_begin};
+pub use plan::conflict::{Conflict, MEANWHILE, SinceAct};
+pub use plan::left_out::{LeftOut, MinorPaths};
 pub use progress::{Progress, Unwatched};
+pub use recover::finish::how_to_go_on;
+pub use recover::recovery::{Finding, Outcome, Recovered};
+pub use recover_and_lock::{Settled, refuse_interrupted, way_on};
+pub use report::{LeftPath, PathOutcome, Report, Row};

@@ -9,10 +9,8 @@ use super::recover::recovery;
 use super::report::Report;
 use super::work::reserve;
 use crate::error::{Error, Kind, Reason};
-use crate::fs::Fs;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::open_session::{Locked, Session};
-use crate::session::store::Store;
+use crate::fs::{Fs, OnSignal, interrupt};
+use crate::session::{Locked, Session, Store};
 
 /// How far a job goes.
 #[derive(Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fs::path::{self, AbsPath};
-use crate::session::change::object_name;
-use crate::tree::hash::Hash;
+use crate::fs::{AbsPath, path};
+use crate::session::object_name;
+use crate::tree::Hash;
 
 /// A place below the session's directory, known by the change that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! How far an operation is, for whoever waits.
 
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// Sees how far an operation is: the phase, how many of how many are done.
 pub trait Progress: Sync {

@@ -6,9 +6,7 @@ use std::rc::Rc;
 use super::journal::Journal;
 use super::step::Spot;
 use crate::error::IoError;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::roots::{Roots, deep};
+use crate::fs::{AbsPath, Dir, Entry, Roots, Shown, deep};
 
 /// The open directories through which spots and paths are reached.
 pub struct Reach {

@@ -7,12 +7,9 @@ use super::recover::recovery;
 use super::recover::recovery::{Outcome, Recovered};
 use super::report::LeftPath;
 use crate::error::{Error, Kind, Reason, command};
-use crate::fs::Fs;
-use crate::fs::lock::Lock;
+use crate::fs::{Fs, Lock};
 use crate::remedy::Remedy;
-use crate::session::id::Id;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Id, Locked, Store};
 
 /// The outcome of recovering all.
 #[derive(Debug)]

@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::item::Item;
 use super::job::Verb;
 use super::step::Act;
-use crate::checkpoint::limits::Large;
-use crate::fs::path::AbsPath;
-use crate::session::header::{Counts, Status};
-use crate::tree::danger::{Danger, danger};
-use crate::tree::observe::Seen;
-use crate::tree::state::sort_word;
+use crate::checkpoint::Large;
+use crate::fs::AbsPath;
+use crate::session::{Counts, Status};
+use crate::tree::danger::danger;
+use crate::tree::{Danger, Seen, sort_word};
 
 /// The outcome for a path: a rollback has words of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

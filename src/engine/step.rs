@@ -5,11 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::place_in_session::is_place;
-use crate::fs::dir::Time;
-use crate::fs::path::{self, AbsPath};
-use crate::session::id::Id;
-use crate::tree::observe::Seen;
-use crate::tree::state::Identity;
+use crate::fs::{AbsPath, Time, path};
+use crate::session::Id;
+use crate::tree::{Identity, Seen};
 
 /// The act of a step. A new directory is made in Prepare and placed; one that goes is emptied by its children's steps, then removed as
 /// any object is.
@@ -103,7 +101,7 @@ pub struct DirectoryTime {
     #[serde(with = "crate::tree::time")]
     pub old: Time,
     /// The mtime to set; `None` where the caller may not set it.
-    #[serde(with = "crate::tree::time::option", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "crate::tree::option", default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Time>,
     /// The mtime before recant came, for the manifest.
     #[serde(with = "crate::tree::time")]

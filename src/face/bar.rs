@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::out::Out;
 use crate::engine::Progress;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::settings;
 
 /// A bar that shows itself after a while. indicatif draws on standard error, and draws nothing if that is no terminal.

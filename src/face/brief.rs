@@ -8,9 +8,8 @@ use serde::{Serialize, Serializer};
 use super::by;
 use super::call::Call;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::tree::hash::Hash;
-use crate::tree::{json, time};
+use crate::fs::Time;
+use crate::tree::{Hash, json, time};
 
 /// The most bytes that a call prints, with its newlines. An item that is larger alone is printed alone.
 const MOST: usize = 2_048;

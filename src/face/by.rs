@@ -1,8 +1,8 @@
 //! The agent that calls, by its environment.
 
-use crate::agent::known::{self, Agent};
-use crate::fs::dir::Dir;
-use crate::session::acting_agent::{ActingAgent, MOST, Pointer};
+use crate::agent::{Agent, known};
+use crate::fs::Dir;
+use crate::session::{ActingAgent, MOST, Pointer};
 
 /// The variable that tells of an agent, with the agent's word; `None` if none is set.
 pub fn variable() -> Option<(&'static str, String)> {

@@ -8,24 +8,16 @@ use super::out::Out;
 use super::place::Place;
 use super::text::fact;
 use super::{by, errors, watcher};
-use crate::compare::sources::Sources;
+use crate::compare::Sources;
 use crate::engine::Progress;
 use crate::error::Error;
 use crate::face::text::parts::ask;
 use crate::face::text::question;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{ActingAgent, Id, Session, Store};
 use crate::settings::Settings;
-use crate::verb::desk::{Caller, Desk};
-use crate::verb::fact::Said;
-use crate::verb::parts::select::Selection;
-use crate::verb::question::{Choosing, Question};
 use crate::verb::resolve::news;
+use crate::verb::{Caller, Choosing, Desk, Question, Said, Selection};
 
 /// One call, with what all verbs need.
 pub struct Call {

@@ -22,7 +22,7 @@ impl Ended {
         if problem.reason() == Some(&Reason::NotStarted) && !says_it {
             return Ended::With(Kind::NoCapture);
         }
-        match crate::fs::interrupt::status() {
+        match crate::fs::status() {
             Some(status) if problem.kind() == Kind::Refused => Ended::Asked(status),
             _ => Ended::With(problem.kind()),
         }

@@ -3,12 +3,9 @@
 use anstyle::{AnsiColor, Style};
 
 use super::figures::{filled, filled_remedy, grouped};
-use crate::compare::escape_terminal;
-use crate::compare::path_text::Names;
-use crate::compare::path_text::cut;
+use crate::compare::{Names, cut, escape_terminal};
 use crate::error::{Against, Error, command};
-use crate::fs::TooLarge;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, TooLarge};
 use crate::remedy::{Remedy, words};
 
 /// A reason why a file system cannot be written to.

@@ -2,11 +2,8 @@
 
 use std::borrow::{Borrow, Cow};
 
-use crate::compare::escape_terminal;
-use crate::compare::path_text::columns;
-use crate::compare::path_text::cut_off;
-use crate::compare::path_text::shortened;
-use crate::fs::dir::Time;
+use crate::compare::{columns, cut_off, escape_terminal, shortened};
+use crate::fs::Time;
 use crate::remedy::Remedy;
 
 /// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::settings::bytes`].
@@ -14,9 +11,9 @@ pub fn bytes(bytes: u64) -> String {
     crate::settings::bytes(bytes)
 }
 
-/// Local time to the minute, or to the second: [`crate::tree::time::local`].
+/// Local time to the minute, or to the second: [`crate::tree::local`].
 pub fn time(time: Time, seconds: bool) -> String {
-    crate::tree::time::local(time, seconds)
+    crate::tree::local(time, seconds)
 }
 
 /// `1 change`, `2,309 changes`, `3 directories`.
@@ -33,9 +30,9 @@ pub fn grouped(n: u64) -> String {
     crate::settings::grouped(n)
 }
 
-/// Local time for a listing, in 12 columns: [`crate::tree::time::day`].
+/// Local time for a listing, in 12 columns: [`crate::tree::day`].
 pub fn day(at: Time) -> String {
-    crate::tree::time::day(at)
+    crate::tree::day(at)
 }
 
 /// The line in place of `n` lines that are not printed; `command` prints them.

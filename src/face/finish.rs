@@ -3,7 +3,7 @@
 use crate::error::{Error, Kind, command};
 use crate::face::ended::Ended;
 use crate::face::out::Out;
-use crate::verb::table::Effect;
+use crate::verb::Effect;
 
 /// Ends a call with this effect.
 pub fn finish(out: &Out, ended: Result<Ended, Error>, effect: Effect) -> Ended {

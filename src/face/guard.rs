@@ -8,14 +8,12 @@ use crate::face::args::table::{only_tells, row};
 use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use crate::face::call::Call;
 use crate::remedy::shell;
-use crate::session::header::Origin;
-use crate::session::id::Id;
+use crate::session::{Id, Origin};
 use crate::verb::agent::turns::newest_to_undo;
 use crate::verb::error::refused;
 use crate::verb::resolve::guard::limited;
-use crate::verb::resolve::want::Want;
 use crate::verb::resolve::which;
-use crate::verb::table::Decider;
+use crate::verb::{Decider, Want};
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
 /// program's name. `elsewhere`: they are for another machine.

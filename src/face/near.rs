@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::remote::request::Request;
+use crate::remote::Request;
 
 /// Facts about the near side for a verb: the descriptors on which colour is wanted, those that are terminals, and how it reaches this
 /// machine.

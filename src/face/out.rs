@@ -16,11 +16,9 @@ use serde::Serialize;
 use super::json::{self, Told};
 use super::near::Near;
 use super::{errors, figures};
-use crate::compare::escape_terminal;
-use crate::compare::path_text::Names;
-use crate::compare::path_text::cut;
+use crate::compare::{Names, cut, escape_terminal};
 use crate::error::{At, Error};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::settings::Color;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

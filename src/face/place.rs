@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::agent::known::Agent;
+use crate::agent::Agent;
 use crate::error::Error;
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::resolve;
+use crate::fs::{AbsPath, Shown, resolve};
 use crate::remedy::shell;
-use crate::session::change::Changes;
+use crate::session::Changes;
 use crate::settings::{From, Settings};
-use crate::verb::resolve::named_changes::TypedPath;
+use crate::verb::TypedPath;
 
 /// A store's path as it was given, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]

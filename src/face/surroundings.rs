@@ -3,11 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::place::{absolute, cwd};
-use crate::agent::known::Agent;
-use crate::agent::surroundings::Surroundings;
+use crate::agent::{Agent, Surroundings};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::tree::project::project_of;
+use crate::fs::AbsPath;
+use crate::tree::project_of;
 
 /// The facts that the places of settings follow from, here.
 ///

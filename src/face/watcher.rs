@@ -4,8 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::session::{Id, Store};
 
 /// Starts a watcher, and names it; `None` if none can be: a transient timer of systemd where that outlives the caller's own session, else a process.
 pub fn start(store: &Store, id: &Id, seconds: i64) -> Option<String> {

@@ -4,17 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::error::{bad_path, damaged};
 use super::stream::Object;
-use crate::checkpoint::make_originals;
-use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
+use crate::checkpoint::{Kept, Manifest, Original, make_originals, manifest, name_written};
 use crate::error::{Error, command};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::session::change::{Change, Changes, DirectoryTime};
-use crate::session::error::not_now;
-use crate::session::open_session::Session;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::state::{State, What};
+use crate::fs::{Dir, Fs};
+use crate::session::{Change, Changes, DirectoryTime, Session, not_now};
+use crate::tree::{Hash, State, What, observe};
 
 /// Puts the checkpoint into `changes`: each `before` as it was taken off the tree, and the times of the directories above. Returns the
 /// places of the originals that have content.

@@ -8,24 +8,12 @@ use std::os::unix::fs::FileExt;
 use super::checkpoint_originals;
 use super::error::damaged;
 use super::stream::{Head, History, Object, PIECE, Sending};
-use crate::engine::plan::conflict::{Conflict, MEANWHILE};
+use crate::engine::{Conflict, MEANWHILE};
 use crate::error::{At, Error, command};
-use crate::fs::copy::next_extent;
-use crate::fs::dir::{Dir, Sort, stat_of};
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
+use crate::fs::{AbsPath, Dir, Roots, Sort, next_extent, stat_of};
 use crate::remedy::Remedy;
-use crate::session::change::{Change, Changes};
-use crate::session::error::not_now;
-use crate::session::header;
-use crate::session::header::Status;
-use crate::session::open_session::{Locked, Session};
-use crate::session::run_record::Run;
-use crate::session::sides::Side;
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Identity, Object as Wanted, State, What};
+use crate::session::{Change, Changes, Locked, Run, Session, Side, Status, header, not_now};
+use crate::tree::{Hash, Hasher, Identity, Object as Wanted, Seen, State, What, observe};
 
 /// The content that is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,26 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use super::checkpoint_originals::Keeping;
 use super::error::{already_here, bad_path, broken};
 use super::stream::{Head, History, Object, Receiving, Record, parse};
-use crate::engine::plan::conflict::Conflict;
+use crate::engine::Conflict;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::{Change, Changes, DirectoryTime, object_name};
-use crate::session::header::{Counts, Header, Sizes, Status};
-use crate::session::id;
-use crate::session::id::Id;
-use crate::session::incoming::Arriving;
-use crate::session::open_session::{Locked, Session, part};
-use crate::session::run_record::{Failed, Run};
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::observe;
-use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
+use crate::fs::{AbsPath, Dir, Fs, Roots, interrupt, leads_nowhere};
+use crate::session::{
+    ActingAgent, Arriving, Change, Changes, Counts, DirectoryTime, Failed, Header, Id, Locked, Run, Session, Side, Sizes, Status,
+    Store, id, object_name, part,
+};
+use crate::tree::{Difference, Hash, Hasher, Likeness, Object as Wanted, State, What, observe};
 
 /// The result of an import.
 pub enum Arrived {
@@ -80,7 +68,7 @@ impl Mapping {
             return Ok(to.clone());
         }
         let top = if to.as_bytes() == b"/" { &b""[..] } else { to.as_bytes() };
-        let bad = |error: crate::fs::path::PathError| bad_path(path, error);
+        let bad = |error: crate::fs::PathError| bad_path(path, error);
         AbsPath::parse([top, b"/", below].concat()).map_err(bad)
     }
 
@@ -102,12 +90,12 @@ impl Mapping {
 fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
     match path.as_path().canonicalize() {
         Ok(real) => {
-            let bad = |error: crate::fs::path::PathError| bad_path(path, error);
+            let bad = |error: crate::fs::PathError| bad_path(path, error);
             AbsPath::parse(real.as_os_str().as_bytes()).map_err(bad)
         }
         Err(error) if leads_nowhere(&error) => match path.parent() {
             Some(parent) => {
-                let bad = |error: crate::fs::path::PathError| bad_path(path, error);
+                let bad = |error: crate::fs::PathError| bad_path(path, error);
                 resolved(&parent)?.join(path.name()).map_err(bad)
             }
             None => Ok(path.clone()),
@@ -209,7 +197,7 @@ fn receive(
     let header = Header { imported: Some(mapping.identity(stream)), ..header_of(head, store, &changes, sizes) };
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
-        fs.replace(at, &crate::tree::json::text(&run_of(history, head.by.as_ref())))?;
+        fs.replace(at, &crate::tree::text(&run_of(history, head.by.as_ref())))?;
     }
     let own = dir.open_below(b"")?;
     Session::new(own, header.clone()).rewrite(fs, &changes, header.lines)?;

@@ -9,14 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{broken, other_version};
 use crate::error::{At, Error};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::header::Origin;
-use crate::session::id::Id;
-use crate::session::run_record::{Arg, Ending};
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::{json, time};
+use crate::fs::{AbsPath, Time};
+use crate::session::{ActingAgent, Arg, Ending, Id, Origin};
+use crate::tree::{Hash, Hasher, json, time};
 
 const FIRST_LINE: &[u8] = b"recant-export 1\n";
 const WORD: &[u8] = b"recant-export ";

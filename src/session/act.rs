@@ -13,9 +13,7 @@ use super::acting_agent::ActingAgent;
 use super::error::busy;
 use super::run_record::{boot_id, is_this_boot};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::lock::Lock;
+use crate::fs::{Dir, Fs, Lock};
 
 /// The newest act on a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,11 +8,8 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::{AbsPath, Shown};
-use crate::tree::hash::Hash;
-use crate::tree::json;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Shown};
+use crate::tree::{Hash, json};
 
 /// The agent that did something; nothing is recorded of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

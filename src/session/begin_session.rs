@@ -8,10 +8,8 @@ use super::open_session::{Locked, RUN_DIRECTORIES, SESSION_DIRECTORIES, Session,
 
 use super::store::Store;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::tree::project::project_of;
+use crate::fs::{AbsPath, Fs, Lock};
+use crate::tree::project_of;
 
 /// A session to be begun.
 struct Wanted<'n> {

@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fs::dir::{self, Time};
-use crate::fs::path::AbsPath;
-use crate::fs::resolve::{self, absolute};
-use crate::tree::danger::{Danger, danger};
-use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
-use crate::tree::time;
+use crate::fs::{AbsPath, Time, absolute, dir, resolve};
+use crate::tree::danger::danger;
+use crate::tree::{Danger, Fingerprint, Likeness, Object, State, likeness, time};
 
 /// The object at a path before the session, and how surely that is known: a staged `before` has a hash; a captured one has a fingerprint,
 /// as its content was not read.
@@ -350,7 +347,7 @@ pub fn object_name(n: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::state::{Meta, What};
+    use crate::tree::{Meta, What};
 
     #[test]
     fn a_path_fits_under_what_is_a_directory_on_both_sides_where_it_is_itself() {

@@ -13,9 +13,7 @@ use super::header::Header;
 use super::open_session::{Locked, Session, header_bytes, open_own};
 use super::run_record::Run;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Fs};
 use crate::tree::json;
 
 impl Session {
@@ -288,7 +286,7 @@ impl Locked {
             }
             first = false;
         }
-        let size = crate::fs::dir::stat_of(file.as_fd()).at("look at", at)?.size;
+        let size = crate::fs::stat_of(file.as_fd()).at("look at", at)?.size;
         if size > end {
             fs.set_size(file, end, at)?;
         }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::run_record::boot_id;
-use crate::fs::dir::Time;
+use crate::fs::Time;
 use crate::tree::time;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

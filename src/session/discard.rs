@@ -10,8 +10,7 @@ use super::open_session::Locked;
 use super::prune_sessions;
 use super::store::Store;
 use crate::error::{At, Error, Kind, command};
-use crate::fs::Fs;
-use crate::fs::dir::Time;
+use crate::fs::{Fs, Time};
 use crate::remedy::Remedy;
 
 /// Bytes of discarded sessions that are kept; the oldest over it are freed.

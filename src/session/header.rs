@@ -8,10 +8,8 @@ use super::deadline::Deadline;
 use super::id::Id;
 use super::run_record::Failed;
 use super::sides::{self, Side};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
-use crate::tree::time;
+use crate::fs::{AbsPath, Time};
+use crate::tree::{Hash, time};
 
 /// The way in which the changes came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

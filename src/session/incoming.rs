@@ -6,9 +6,7 @@ use super::id::Id;
 use super::open_session::{Locked, SESSION_DIRECTORIES, Session, header_bytes, split};
 use super::store::Store;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::lock::Lock;
+use crate::fs::{Dir, Fs, Lock};
 
 /// The directory of a session that is still to come. Nobody else touches it while its lock is held.
 pub struct Arriving {

@@ -1,8 +1,8 @@
 //! Metadata that a new object inherits from its directory: group, setgid, and the default ACL, as the kernel sets them (inode(7),
 //! acl(5)). A staged object lies in the store until it is committed, so the kernel cannot do it.
 
-use crate::fs::dir::Time;
-use crate::tree::state::{Meta, Xattrs};
+use crate::fs::Time;
+use crate::tree::{Meta, Xattrs};
 
 const ACCESS: &[u8] = b"system.posix_acl_access";
 const DEFAULT: &[u8] = b"system.posix_acl_default";
@@ -113,7 +113,7 @@ mod tests {
             vec![(1, 7, none), (2, 7, 1234), (4, 5, none), (0x10, 7, none), (0x20, 1, none)],
         ] {
             let temp = tempfile::tempdir().unwrap();
-            let dir = crate::fs::dir::Dir::open(temp.path()).unwrap();
+            let dir = crate::fs::Dir::open(temp.path()).unwrap();
             let fs = crate::fs::Fs::new();
             if let Err(error) = fs.set_xattr(dir.at(b"."), DEFAULT, &acl(&entries)) {
                 println!("skipped: {}: no ACLs: {error}", temp.path().display());

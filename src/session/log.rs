@@ -19,12 +19,8 @@ use super::id::Id;
 use super::open_session::Session;
 use super::store::Store;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Time;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::{json, time};
+use crate::fs::{AbsPath, Fs, Lock, Time};
+use crate::tree::{Hash, Hasher, json, time};
 
 /// The result of an operation that came to nothing.
 pub const UNDONE: &str = "undone";
@@ -184,7 +180,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     let lock = Lock::wait(at, PATIENCE, || (), |at| Lock::try_take_file(fs, at))?;
     let lock = lock.ok_or_else(|| busy(format!("the log of {}", store.path)))?;
     let file = lock.file();
-    let size = crate::fs::dir::stat_of(file).at("look at", at)?.size;
+    let size = crate::fs::stat_of(file).at("look at", at)?.size;
     let (prev, ends) = follows(file, size).at("read", at)?;
     let mut entry = entry.clone();
     entry.about.uid = Some(rustix::process::geteuid().as_raw());

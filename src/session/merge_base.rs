@@ -10,11 +10,8 @@ use std::io::Seek;
 use super::change::{Change, Changes};
 use super::open_session::{Session, mkdir_if_missing};
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, stat_of};
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Sort, stat_of};
+use crate::tree::{Hash, State};
 
 /// The most files of the tree that a run may have changed for any to be kept.
 pub const FILES: usize = 500;

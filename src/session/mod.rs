@@ -5,39 +5,66 @@
 //! - **I9** A status is computed from the header's counts; nothing sets it.
 //! - **I10** A line of `changes.jsonl` counts once the header counts it; its content was durable before (docs/ARCHITECTURE.md, D1).
 //! - Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a hash, a number or an
-//!   [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
+//!   [`AbsPath`](crate::fs::AbsPath) (docs/ARCHITECTURE.md, I14).
 
-pub mod act;
-pub mod acting_agent;
+mod act;
+mod acting_agent;
 mod begin_session;
-pub mod change;
+mod change;
 pub mod changes_file;
-pub mod deadline;
-pub mod discard;
+mod deadline;
+mod discard;
 pub mod error;
 pub mod header;
 pub mod id;
-pub mod incoming;
-pub mod inherit;
-pub mod last_viewed;
+mod incoming;
+mod inherit;
+mod last_viewed;
 pub mod log;
 pub mod merge_base;
-pub mod net_changes;
+mod net_changes;
 mod notices;
 pub mod open_session;
 pub mod own_store;
-pub mod parts;
+mod parts;
 pub mod path_history;
 pub mod prune_sessions;
 mod remove_session;
 mod reopen;
 pub mod run_in_place;
-pub mod run_record;
-pub mod sides;
-pub mod squash;
+mod run_record;
+mod sides;
+mod squash;
 pub mod stage;
-pub mod steps;
+mod steps;
 pub mod store;
 mod temporary;
-pub mod undo_target;
-pub mod unreadable;
+mod undo_target;
+mod unreadable;
+
+pub use act::{LastAct, Part, Purpose, REASON, TakesBack};
+pub use acting_agent::{ActingAgent, MOST, Pointer};
+pub use change::{Before, Change, Changes, DirectoryTime, Line, Marks, Sort, fits_under, misfits, object_name};
+pub use changes_file::{Reading, Written};
+pub use deadline::Deadline;
+pub use error::{busy, damaged, not_now, unknown};
+pub use header::{Checkpoint, Counts, Header, NotUndone, Origin, Sizes, Status};
+pub use id::{Id, check_name};
+pub use incoming::Arriving;
+pub use inherit::set_mode;
+pub use last_viewed::Unseen;
+pub use log::{About, Entry, Log, Restore, append};
+pub use net_changes::Net;
+pub use open_session::{Locked, Opener, Session, header_bytes, open_own, part, read_small, with_own_rights};
+pub use own_store::StoreState;
+pub use parts::{Parting, RemainingBlocks, lines_without, may_part};
+pub use prune_sessions::{RESERVE, Which, bytes_used, is_awaited, is_needed};
+pub use run_in_place::{Directory, Held, Record, Wanted};
+pub use run_record::{Arg, Coverage, Ending, Failed, FileCopy, How, Place, Run, boot_id, start_of};
+pub use sides::Side;
+pub use squash::Keep;
+pub use stage::{Staging, Write};
+pub use steps::{Added, Base, HeaderFacts, PartedPaths, Step, StepList, is_block};
+pub use store::{Broken, Named, Store};
+pub use undo_target::{Acts, BROUGHT_BACK, FREED, Inverse, UndoableAct};
+pub use unreadable::Remains;

@@ -12,7 +12,7 @@ use super::changes_file::Last;
 use super::error::damaged;
 use super::open_session::{Session, open_own};
 use crate::error::{At, Error};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The bytes that are read at a time while searching; a line that is longer takes several reads.
 const PIECE: usize = 16 << 10;

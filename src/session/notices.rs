@@ -4,9 +4,8 @@
 use super::open_session::{Session, read_small};
 use super::store::Store;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
+use crate::fs::{AbsPath, Fs};
+use crate::tree::Hash;
 
 const TOLD: &[u8] = b"told";
 

@@ -14,12 +14,8 @@ use super::run_record::{Arg, Run, start_of};
 use super::sides;
 use super::sides::Side;
 use crate::error::{At, Error, Kind, shell_word};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::lock::Lock;
-use crate::fs::path::Shown;
-use crate::tree::json;
-use crate::tree::state::State;
+use crate::fs::{Dir, Entry, Fs, Lock, Shown};
+use crate::tree::{State, json};
 
 /// An open session, with its header as it was when opened.
 #[derive(Debug)]
@@ -496,8 +492,8 @@ pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
         Err(error) if matches!(error.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Err(no_file()),
         Err(error) => return Err(error.into()),
     };
-    let stat = crate::fs::dir::stat_of(&file).at("look at", at)?;
-    if stat.sort == crate::fs::dir::Sort::File { Ok(Some((file, stat.size))) } else { Err(no_file()) }
+    let stat = crate::fs::stat_of(&file).at("look at", at)?;
+    if stat.sort == crate::fs::Sort::File { Ok(Some((file, stat.size))) } else { Err(no_file()) }
 }
 
 pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {

@@ -5,9 +5,7 @@
 use super::open_session::Session;
 use super::store::Store;
 use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Fs};
 
 /// Its name in the session's directory.
 pub const DIRECTORY: &[u8] = b"inner";

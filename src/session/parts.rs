@@ -30,13 +30,8 @@ use super::stage::Staging;
 use super::steps::{Added, HeaderFacts, Step};
 use super::store::Store;
 use crate::error::{Error, Kind, command};
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Sort, Time, leads_nowhere};
-use crate::fs::path::AbsPath;
-use crate::fs::resolve;
-use crate::tree::json;
-use crate::tree::state::{Object, State};
+use crate::fs::{AbsPath, Dev, Dir, Fs, Sort, Time, leads_nowhere, resolve};
+use crate::tree::{Object, State, json};
 
 /// The directory, in the store.
 const DIRECTORY: &[u8] = b"parting";

@@ -14,10 +14,8 @@ use super::run_record::{Arg, start_of};
 use super::sides::Side;
 use super::store::{Broken, Store};
 use crate::error::{Error, Kind};
-use crate::fs::dir::Time;
-use crate::fs::halves::both;
-use crate::fs::path::AbsPath;
-use crate::tree::mention::Mention;
+use crate::fs::{AbsPath, Time, both};
+use crate::tree::Mention;
 
 /// The number of sessions from which a second thread pays.
 const WORTH_A_THREAD: usize = 100;

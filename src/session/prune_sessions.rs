@@ -12,9 +12,8 @@ use super::open_session::{Locked, read_small};
 use super::own_store;
 use super::store::Store;
 use crate::error::{Error, IoError, command};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Time};
-use crate::tree::walk::Walk;
+use crate::fs::{Dir, Fs, Sort, Time};
+use crate::tree::Walk;
 
 /// The sessions to prune. All given conditions have to hold.
 #[derive(Debug, Clone, Copy, Default)]

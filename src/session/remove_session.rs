@@ -6,9 +6,7 @@ use super::open_session::Locked;
 
 use super::store::Store;
 use crate::error::{At, Error, IoError, command};
-use crate::fs::Fs;
-use crate::fs::dir::Entry;
-use crate::fs::lock::Lock;
+use crate::fs::{Entry, Fs, Lock};
 
 /// The start of a session's directory's name while it is made, and once it is removed: before its id.
 pub(super) const HALF_MADE: &[u8] = b".new-";

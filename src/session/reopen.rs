@@ -15,9 +15,7 @@ use super::open_session::{Locked, Opener, Session, with_own_rights};
 use super::run_record::Run;
 use super::sides::{Side, from_text};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Fs, Sort, Stat, Time};
 
 impl Header {
     /// True for a session made here whose commit was undone with nothing left or lost.

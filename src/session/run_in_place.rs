@@ -27,10 +27,7 @@ use super::remove_session::HALF_MADE;
 use super::run_record::Arg;
 use super::store::{RUNNING, Store};
 use crate::error::{At, Error, Kind};
-use crate::fs::dir::{Dir, Time};
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::fs::{Fs, mounts};
+use crate::fs::{AbsPath, Dir, Fs, Lock, Time, mounts};
 use crate::tree::{json, time};
 
 const LOCK: &[u8] = b"lock";

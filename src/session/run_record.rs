@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::acting_agent::ActingAgent;
-use crate::fs::dir::Time;
-use crate::fs::path::{self, AbsPath};
-use crate::tree::state::Fingerprint;
-use crate::tree::time;
+use crate::fs::{AbsPath, Time, path};
+use crate::tree::{Fingerprint, time};
 
 /// Bytes of an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

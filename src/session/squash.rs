@@ -10,8 +10,7 @@ use super::open_session::{Locked, part};
 use super::run_record::Run;
 use super::steps::StepList;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Sort;
+use crate::fs::{Fs, Sort};
 
 /// How many steps are kept to go back to, and how many bytes they may hold.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +106,7 @@ struct Freed {
     /// Steps of branches that nobody can go back to any more.
     whole: Vec<u32>,
     /// Steps, each with a path at which a later one replaced what it held.
-    replaced: Vec<(u32, crate::fs::path::AbsPath)>,
+    replaced: Vec<(u32, crate::fs::AbsPath)>,
     bytes: u64,
 }
 

@@ -14,11 +14,7 @@ use super::open_session::{
 use serde::Serialize;
 
 use crate::error::{At, Error, Kind, shell_word};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::halves::both;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Fs, Lock, both};
 use crate::remedy::{Remedy, shell, words};
 use crate::settings::edits;
 

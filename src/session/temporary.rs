@@ -5,8 +5,7 @@ use super::header::Header;
 use super::id::Id;
 use super::store::Store;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::lock::Lock;
+use crate::fs::{Fs, Lock};
 
 impl Store {
     /// Drops the sessions that a verb is making for itself, or has left: nobody needs them. One with a journal stays, as what that names

@@ -10,7 +10,7 @@ use super::act::{LastAct, TakesBack};
 use super::header::{Header, Status};
 use super::id::Id;
 use super::log::{About, Entry, RUN_IN, UNDONE};
-use crate::fs::dir::Time;
+use crate::fs::Time;
 
 /// How an act is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

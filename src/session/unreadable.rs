@@ -7,9 +7,7 @@ use super::id::Id;
 use super::open_session::Session;
 use super::store::Store;
 use crate::error::{At, Error, IoError, Reason};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Time};
-use crate::fs::lock::Lock;
+use crate::fs::{Dir, Fs, Lock, Time};
 
 /// An open session without a header.
 #[derive(Debug)]

@@ -22,8 +22,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::error::no_glob;
 use super::rules::{Cover, IgnoreFile, Matcher, Rules, Why, is_built};
 use crate::error::Error;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Sort, Stat, Time};
 use crate::tree::git_index;
 
 /// The most bytes of a file that git ignores.

@@ -4,9 +4,7 @@ use super::error::{refused, too_broad, too_many};
 use super::rule_source::Source;
 use super::snapshot_walk::{Walk, WalkStep};
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::mounts;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, mounts};
 
 /// Names found in the top directory of a project.
 const PROJECT: [&[u8]; 9] =
@@ -87,7 +85,7 @@ pub fn count(directory: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u
     }
     tops.retain(|(_, n)| *n > 1);
     tops.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let named = tops.into_iter().take(NAMED).map(|(name, n)| (format!("{}/", crate::fs::path::Shown(&name)), n));
+    let named = tops.into_iter().take(NAMED).map(|(name, n)| (format!("{}/", crate::fs::Shown(&name)), n));
     Ok((count, named.collect()))
 }
 

@@ -20,13 +20,9 @@ use super::content_check::{Fault, Sound};
 use super::error::damaged;
 use super::manifest::{At, Entry};
 use super::paths::whole;
-use crate::error::At as _;
-use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry as DirEntry, Stat, stat_of};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::{Hash, Hasher};
+use crate::error::{At as _, Error, IoError};
+use crate::fs::{AbsPath, Dir, Entry as DirEntry, Fs, Stat, interrupt, stat_of};
+use crate::tree::{Hash, Hasher};
 
 /// The name of a blob that is not finished.
 pub const HALF_MADE: &[u8] = b".new";

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use super::manifest::At;
 use crate::error::{At as _, Error, reason};
-use crate::fs::dir::{Dir, stat_of};
-use crate::tree::hash::Hash;
+use crate::fs::{Dir, stat_of};
+use crate::tree::Hash;
 
 /// The directory of large contents.
 pub const BLOBS: &[u8] = b"blobs";

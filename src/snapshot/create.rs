@@ -18,12 +18,8 @@ use super::rule_source::Source;
 use super::rules::{Why, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::snapshot_walk::{Object, WalkAhead, WalkEnd, WalkStep};
-use crate::error::At as _;
-use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Sort, Stat, Time};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
+use crate::error::{At as _, Error};
+use crate::fs::{AbsPath, Fs, Sort, Stat, Time, interrupt};
 use draft::{Content, First, Seen, Taking, has_several_names};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Remedy, shell};
 use crate::settings::grouped;
 

@@ -5,13 +5,10 @@ use super::differences::{Compared, Difference};
 use super::manifest::{At, Entry};
 use super::paths::whole;
 use super::series::Series;
-use crate::error::At as _;
-use crate::error::Error;
-use crate::fs::dir::stat_of;
-use crate::tree::git_index::{self, MOST, may_lie_at};
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::state::Object;
+use crate::error::{At as _, Error};
+use crate::fs::stat_of;
+use crate::tree::git_index::MOST;
+use crate::tree::{Hash, Object, git_index, may_lie_at, observe};
 
 impl Compared {
     /// Learns the meaning of indexes in both snapshots, and drops the differences where git only rewrote one.

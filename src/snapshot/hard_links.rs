@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// Names by their file, whatever identifies it: those of each file in the order of paths.
 pub(super) struct Names<F>(HashMap<F, Vec<AbsPath>>);

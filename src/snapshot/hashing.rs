@@ -7,11 +7,8 @@ use std::thread::JoinHandle;
 
 use super::content::{hash_of_still, is_same};
 use super::snapshot_walk::Object;
-use crate::fs::dir::stat_of;
-use crate::fs::lease::{Writers, writers};
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
+use crate::fs::{AbsPath, Writers, stat_of, writers};
+use crate::tree::{Hash, observe};
 
 /// A thread that hashes files in advance. Dropping this ends it.
 #[derive(Default)]
@@ -116,7 +113,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let top = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(directory.path().as_os_str())).unwrap();
         let fs = crate::fs::Fs::new();
-        let dir = crate::fs::dir::Dir::open(directory.path()).unwrap();
+        let dir = crate::fs::Dir::open(directory.path()).unwrap();
         for name in [b"a", b"b", b"c"] {
             let file = fs.append(dir.at(name)).unwrap();
             fs.write(&file, name, dir.at(name)).unwrap();

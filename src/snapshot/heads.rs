@@ -11,10 +11,9 @@ use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::path::{AbsPath, Shown};
-use crate::tree::git_head::{Head, MOST};
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Shown};
+use crate::tree::git_head::MOST;
+use crate::tree::{Head, State};
 
 /// A HEAD that a restore moves to another commit.
 #[derive(Debug, Serialize)]

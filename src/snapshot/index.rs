@@ -2,14 +2,9 @@
 //! missing, cut off, of another snapshot or of another form counts for nothing.
 
 use super::manifest::At;
-use crate::error::At as _;
-use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::observe::is_young;
+use crate::error::{At as _, Error};
+use crate::fs::{AbsPath, Dev, Dir, Fs, Sort, Stat, Time};
+use crate::tree::{Hash, Hasher, is_young};
 
 /// The signs by which a change of an object is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

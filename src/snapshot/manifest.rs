@@ -11,14 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::error::damaged;
 use super::rules::Rules;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry as Name, Time};
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::tree::hash::Hash;
-use crate::tree::sealed_file::{Records, Seal, Sealed};
-use crate::tree::state::{State, What};
-use crate::tree::{json, sealed_file, time};
+use crate::fs::{AbsPath, Dir, Entry as Name, Fs, Time};
+use crate::session::ActingAgent;
+use crate::tree::{Hash, Records, Seal, Sealed, State, What, json, sealed_file, time};
 
 /// The facts known when a snapshot is begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,9 +9,8 @@ use super::manifest;
 use super::manifest::{Entry, Head};
 use super::series::Series;
 use crate::error::{At, Error};
-use crate::fs::dir::{Entry as Name, Time};
-use crate::fs::path::AbsPath;
-use crate::tree::mention::Mention;
+use crate::fs::{AbsPath, Entry as Name, Time};
+use crate::tree::Mention;
 
 /// A snapshot in which a path is another than in the one before.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Paths in a snapshot, and on the tree.
 
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The real path of a path in a snapshot of `directory`.
 ///

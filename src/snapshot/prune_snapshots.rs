@@ -14,10 +14,8 @@ use super::manifest;
 use super::manifest::{At, Reading};
 use super::series::{Locked, Series, Summary};
 use crate::error::{At as _, Error, Kind, command};
-use crate::fs::Fs;
-use crate::fs::copy::next_extent;
-use crate::fs::dir::{Dir, Entry, Time};
-use crate::tree::hash::Hash;
+use crate::fs::{Dir, Entry, Fs, Time, next_extent};
+use crate::tree::Hash;
 
 /// The snapshots to remove; the newest never is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,15 +15,10 @@ use super::paths::whole;
 use super::series::Series;
 use crate::checkpoint::make_originals;
 use crate::error::{Error, shell_word};
-use crate::fs::dir::Dir;
-use crate::fs::halves::both;
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::{Fs, write_all_out};
+use crate::fs::{AbsPath, Dir, Fs, Shown, both, write_all_out};
 use crate::remedy::{Remedy, shell};
-use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks, object_name};
-use crate::session::header::Header;
-use crate::session::open_session::{Locked, part};
-use crate::tree::state::State;
+use crate::session::{Before, Change, Changes, DirectoryTime, Header, Locked, Marks, object_name, part};
+use crate::tree::State;
 
 /// Refuses a directory that is now reached by a link, as the snapshots are of another one; and one without its parent.
 pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
@@ -85,7 +80,7 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
     Ok(None)
 }
 
-/// Fills a temporary session for a dry run of the engine: compares content with its hash where it lies, and does not hold it. [`crate::engine::job::Job::unheld`]
+/// Fills a temporary session for a dry run of the engine: compares content with its hash where it lies, and does not hold it. [`crate::engine::Job::unheld`]
 /// makes the job of it.
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;

@@ -7,9 +7,8 @@ use super::manifest::Merged;
 use super::paths::whole;
 use super::series::Series;
 use crate::error::Error;
-use crate::fs::device_number::Dev;
-use crate::fs::path::{AbsPath, Shown};
-use crate::tree::state::{Likeness, State};
+use crate::fs::{AbsPath, Dev, Shown};
+use crate::tree::{Likeness, State};
 
 /// The reason why an edited path stays.
 const EDITED: &str = "somebody has edited it since";

@@ -8,8 +8,7 @@ use super::manifest::Merged;
 use super::rules::{IgnoreFile, Rules};
 use super::series::Series;
 use crate::error::Error;
-use crate::fs::dir::{Dir, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Time};
 
 /// The source of a walk's rules.
 #[derive(Debug, Clone)]

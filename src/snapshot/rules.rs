@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::no_glob;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The rules in force, with the texts of the files that gave some of them, so that a restore uses these and not today's.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

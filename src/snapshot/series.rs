@@ -8,14 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::error::{busy, damaged, none, refused, unknown};
 use super::manifest::{self, Head, Reading, Tail};
 use crate::error::{Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::read_small;
-use crate::session::store::Store;
-use crate::tree::hash::Hash;
-use crate::tree::json;
+use crate::fs::{AbsPath, Dir, Fs, Lock};
+use crate::session::{Store, read_small};
+use crate::tree::{Hash, json};
 
 /// The snapshots of a directory.
 pub struct Series {

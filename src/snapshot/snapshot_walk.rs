@@ -15,8 +15,7 @@ use super::paths::whole;
 use super::rule_source::{Before, Earlier, Source};
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why, is_vcs};
 use crate::error::{At as _, Error, reason};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::path::{AbsPath, LENGTH_MAX, PathError};
+use crate::fs::{AbsPath, Dir, Entry, LENGTH_MAX, PathError, Sort, Stat, Time};
 
 /// One step of a walk. Paths have the directory as `/`.
 pub enum WalkStep {

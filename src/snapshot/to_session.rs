@@ -9,18 +9,11 @@ use super::differences::{Compared, Difference};
 use super::manifest::Entry;
 use super::paths::whole;
 use super::series::Series;
-use crate::checkpoint::make_originals;
-use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
+use crate::checkpoint::{Kept, Original, Writing, make_originals, manifest, name_written};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Changes, DirectoryTime, Marks};
-use crate::session::header::Header;
-use crate::session::open_session::{Locked, part};
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::state::{State, What};
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{Before, Change, Changes, DirectoryTime, Header, Locked, Marks, Side, part};
+use crate::tree::{Hash, State, What};
 
 /// The differences between two snapshots of a series, `then` being the first.
 pub struct Step<'a> {
@@ -76,7 +69,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     let lines = (changes.list.len() + changes.directory_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
     let header = Header { lines, acted: Some(session.act(fs)?), ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
-    let sizes = crate::session::header::Sizes { checkpoint: bytes, ..Default::default() };
+    let sizes = crate::session::Sizes { checkpoint: bytes, ..Default::default() };
     session.save(fs, Header { sizes, ..header })
 }
 
@@ -149,7 +142,7 @@ impl Keeping<'_> {
         difference.link.as_ref().is_some_and(|first| self.elsewhere.contains(first))
     }
 
-    fn fill(&mut self, entry: &Entry, file: &File, at: crate::fs::dir::Entry<'_>) -> Result<(), Error> {
+    fn fill(&mut self, entry: &Entry, file: &File, at: crate::fs::Entry<'_>) -> Result<(), Error> {
         match self.from.content(entry)? {
             Content::Small(bytes) if bytes.is_empty() => {}
             Content::Small(bytes) => self.fs.write(file, &bytes, at)?,

@@ -10,9 +10,8 @@ use super::manifest::{At, Entry, Merged};
 use super::paths::whole;
 use super::series::{Locked, Series};
 use crate::error::{Error, Kind};
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
+use crate::fs::{AbsPath, Fs};
+use crate::tree::Hash;
 
 /// The findings about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::{Serialize, Serializer};
 
 use super::state::{Likeness, Object, State, What};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The reason why a change is one of them. What gives rights comes before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn what_gives_rights_or_is_run_by_others_is_told_and_all_else_is_not() {
         let file = |mode: u32, size: u64| {
-            let meta = Meta { mode, uid: 0, gid: 0, mtime: crate::fs::dir::Time::default(), xattrs: Box::default() };
+            let meta = Meta { mode, uid: 0, gid: 0, mtime: crate::fs::Time::default(), xattrs: Box::default() };
             Some(State { what: What::File { size, hash: None, index: None }, meta })
         };
         let of = |path: &str, from: Object, to: Object| danger(&AbsPath::parse(path).unwrap(), &from, &to);

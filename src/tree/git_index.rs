@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hash::{Hash, Hasher};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown};
 
 /// The most bytes of an index with a meaning: some 600,000 entries.
 pub const MOST: u64 = 64 << 20;

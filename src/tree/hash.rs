@@ -9,8 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use crate::fs::copy::next_extent;
-use crate::fs::interrupt;
+use crate::fs::{interrupt, next_extent};
 
 /// Bytes that are read at once.
 const PIECE: u64 = 128 << 10;

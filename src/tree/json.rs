@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use crate::fs::path::is_unfit;
+use crate::fs::is_unfit;
 
 pub fn text(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();

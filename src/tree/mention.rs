@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::json;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// A path to be found, with all that lies below it.
 #[derive(Debug, Clone)]

@@ -10,8 +10,7 @@ use super::git_index;
 use super::hash::Hash;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
 
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir};
 
 /// Names that mark the top directory of a repository.
 const REPOSITORIES: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];

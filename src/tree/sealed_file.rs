@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::hash::{Hash, Hasher};
 use super::json;
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, stat_of};
+use crate::fs::{Dir, Fs, stat_of};
 
 /// The most bytes of a line, with its newline. A path with all possible xattrs (64 KiB each, 64 KiB of names: xattr(7)) stays below.
 const LINE_MAX: u64 = 1 << 30;

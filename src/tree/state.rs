@@ -9,9 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::hash::Hash;
 use super::time;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Sort, Stat, Time};
-use crate::fs::path;
+use crate::fs::{Dev, Sort, Stat, Time, path};
 
 /// The object of a path: absent, or in a state.
 pub type Object = Option<State>;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Datelike, Local, SecondsFormat, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::fs::dir::Time;
+use crate::fs::Time;
 
 /// Formats a time as `2026-03-01T10:15:00.123456789Z`, or as `@SECONDS.NS` beyond the calendar (a file may claim any).
 pub fn to_text(time: Time) -> String {

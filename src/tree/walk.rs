@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use crate::error::IoError;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::{Dir, Entry, Sort, Stat};
 
 /// An object that a walk came to.
 pub struct WalkedObject {

@@ -5,11 +5,11 @@ use std::fs::File;
 use super::desk::Desk;
 use super::error::{self, not_in_session};
 use super::resolve::named_changes::TypedPath;
-use crate::compare::sources::{Content, Sources};
+use crate::compare::{Content, Sources};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::Session;
-use crate::tree::state::{State, What, sort_word};
+use crate::fs::AbsPath;
+use crate::session::Session;
+use crate::tree::{State, What, sort_word};
 
 /// The state of a path that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,21 +10,13 @@ use serde::{Serialize, Serializer};
 use super::desk::Desk;
 use super::error::at_work;
 use super::resolve::standing::is_held;
-use crate::checkpoint::manifest::{Kept, Reading};
-use crate::checkpoint::verify::{Fault, Verdict, verify as check};
-use crate::engine::recover_and_lock::refuse_interrupted;
+use crate::checkpoint::verify::verify as check;
+use crate::checkpoint::{Fault, Kept, Reading, Verdict};
+use crate::engine::refuse_interrupted;
 use crate::error::{Error, Kind};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Sort};
-use crate::session::changes_file;
-use crate::session::header::{Checkpoint, Header, Status};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::store::{Broken, Store};
-use crate::tree::json::Each;
-use crate::tree::state::{Object, printed};
-use crate::tree::time;
+use crate::fs::{AbsPath, Time};
+use crate::session::{Broken, Change, Checkpoint, Header, Id, Session, Sort, Status, Store, changes_file};
+use crate::tree::{Each, Object, printed, time};
 
 /// The checkpoints, the newest first. JSON: docs/json.md.
 #[derive(Debug, Default, Serialize)]

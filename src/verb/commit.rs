@@ -26,30 +26,16 @@ use super::question::{Choosing, Question};
 use super::resolve::news;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
-use crate::capture::layers::choice::may_choose;
-use crate::capture::layers::rejoin::Rest;
+use crate::capture::{Rest, may_choose};
 use crate::commit;
-use crate::compare::entries::part_of;
-use crate::compare::entries::{Entries, Taken};
-use crate::compare::selection::Picked;
-use crate::compare::sources::Sources;
-use crate::engine::Effect;
-use crate::engine::job::Verb;
+use crate::compare::{Entries, Picked, Sources, Taken, part_of};
+use crate::engine::{Effect, Verb};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
-use crate::session::id::Id;
-use crate::session::merge_base;
-use crate::session::open_session::{Locked, Session};
-use crate::session::own_store;
-use crate::session::parts::may_part;
-use crate::session::parts::{Parting, RemainingBlocks};
-use crate::session::run_record::Run;
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::state::{Object, State};
+use crate::fs::{AbsPath, Fs, OnSignal, interrupt};
+use crate::session::{
+    Change, Changes, Id, Locked, Parting, RemainingBlocks, Run, Session, Side, Store, may_part, merge_base, own_store,
+};
+use crate::tree::{Object, State};
 
 /// A commit that is asked for.
 #[derive(Debug, Clone)]

@@ -10,12 +10,7 @@ use super::fact::Said;
 use super::resolve::want::Want;
 use super::rollback::take_back;
 use crate::error::{Error, Kind};
-use crate::session::deadline::Deadline;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Deadline, Header, Id, Locked, Store, log};
 use crate::tree::time;
 
 /// The log's result of a commit that nobody confirmed.

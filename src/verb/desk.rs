@@ -7,20 +7,12 @@ use super::error::{self, is_inside};
 use super::fact::{Collected, Said};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
-use crate::capture::run::is_inside::Inside;
-use crate::capture::run::is_inside::capture;
-use crate::compare::path_text::Names;
-use crate::compare::sources::Sources;
-use crate::engine::Progress;
-use crate::engine::recover::recovery::Recovered;
+use crate::capture::{Inside, capture};
+use crate::compare::{Names, Sources};
+use crate::engine::{Progress, Recovered};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::lock::Lock;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs, Lock};
+use crate::session::{ActingAgent, Id, Store};
 use crate::settings::Settings;
 
 /// Who calls, by the environment, and how that one is spoken to.
@@ -97,8 +89,8 @@ impl Desk {
     }
 
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.
-    pub fn note_in_log(&self, store: &Store, entry: &crate::session::log::Entry) {
-        if let Err(error) = crate::session::log::append(&self.fs, store, entry) {
+    pub fn note_in_log(&self, store: &Store, entry: &crate::session::Entry) {
+        if let Err(error) = crate::session::append(&self.fs, store, entry) {
             self.caller.tell(Said::NotLogged(&error));
         }
     }
@@ -139,7 +131,7 @@ impl Desk {
         refuse_without_store()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
-            store.begins_in = crate::capture::place::mount_plan::working_directory().ok();
+            store.begins_in = crate::capture::working_directory().ok();
             store.by = self.caller.by(&store.dir);
         }
         Ok(self.store.get_or_init(|| store).as_ref())
@@ -149,7 +141,7 @@ impl Desk {
     pub fn made_store(&self) -> Result<Store, Error> {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = crate::capture::place::mount_plan::working_directory().ok();
+        store.begins_in = crate::capture::working_directory().ok();
         store.by = self.caller.by(&store.dir);
         Ok(store)
     }
@@ -159,7 +151,7 @@ impl Desk {
         match self.store()? {
             Some(store) => Ok(store),
             None if key == "last" => Err(error::no_session()),
-            None => Err(crate::session::error::unknown(key, &[])),
+            None => Err(crate::session::unknown(key, &[])),
         }
     }
 
@@ -176,8 +168,8 @@ impl Desk {
 
     /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
     pub fn stop_if_signalled(&self, state: &str) -> Result<(), Error> {
-        crate::fs::interrupt::give_back();
-        let Some(signal) = crate::fs::interrupt::signal_received() else { return Ok(()) };
+        crate::fs::give_back();
+        let Some(signal) = crate::fs::signal_received() else { return Ok(()) };
         Err(error::stopped(signal, state))
     }
 

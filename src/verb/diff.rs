@@ -18,10 +18,9 @@ use super::fact::Said;
 use super::resolve::named_changes::TypedPath;
 use super::resolve::named_changes::chosen;
 use super::steps;
-use crate::compare::step_differences::{Differences, States};
+use crate::compare::{Differences, States};
 use crate::error::Error;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
+use crate::session::{Session, Store};
 
 /// The sides that are asked for.
 #[derive(Debug, Clone, Copy)]

@@ -6,14 +6,11 @@ use super::act::steps_behind::Behind;
 use super::prune::report::All;
 use super::run::notice::Notice;
 use super::snapshot::fact::Fact;
-use crate::capture::layers::rejoin::Rest;
-use crate::engine::recover::recovery::{Finding, Recovered};
+use crate::capture::Rest;
+use crate::engine::{Finding, Recovered};
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::log::Entry;
+use crate::fs::{AbsPath, Time};
+use crate::session::{Entry, Header, Id};
 
 /// A fact that is told while a verb works.
 pub enum Said<'a> {

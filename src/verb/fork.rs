@@ -8,19 +8,13 @@ use super::fact::Said;
 use super::resolve::go_on;
 use super::resolve::want::Want;
 use super::rewind::pending;
-use crate::capture::layers::fork::fill;
+use crate::capture::fill;
 use crate::error::Error;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::change::Changes;
-use crate::session::header::{Counts, Header, Origin, Sizes};
-use crate::session::id::{self, Id};
-use crate::session::merge_base;
-use crate::session::open_session::{Locked, Session};
-use crate::session::run_record::start_of;
-use crate::session::run_record::{Arg, Run};
-use crate::session::steps::{Step, StepList};
-use crate::session::store::Store;
-use crate::tree::state::State;
+use crate::fs::{OnSignal, interrupt};
+use crate::session::{
+    Arg, Changes, Counts, Header, Id, Locked, Origin, Run, Session, Sizes, Step, StepList, Store, id, merge_base, start_of,
+};
+use crate::tree::State;
 
 /// A session that began as another one is, or would.
 #[derive(Debug, Serialize)]

@@ -4,8 +4,7 @@ use super::confirm::take_back_overdue;
 use super::desk::Desk;
 use super::error;
 use super::run::cut_off;
-use crate::capture::run::is_inside::capture;
-use crate::capture::run::is_inside::inside;
+use crate::capture::{capture, inside};
 use crate::error::Error;
 
 /// Refuses, inside a run, an act on the tree, which a person outside decides. What a held agent undid in its own store it may roll back there:

@@ -11,15 +11,9 @@ use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::engine::recover::recovery;
 use crate::error::{Error, command};
-use crate::fs::path::AbsPath;
-use crate::session::header::{Checkpoint, Counts, Header, Status};
-use crate::session::id::Id;
-use crate::session::prune_sessions::is_awaited;
-use crate::session::run_in_place;
-use crate::session::run_record::Failed;
-use crate::session::store::Store;
-use crate::snapshot::manifest::Head;
-use crate::snapshot::series::Series;
+use crate::fs::AbsPath;
+use crate::session::{Checkpoint, Counts, Failed, Header, Id, Status, Store, is_awaited, run_in_place};
+use crate::snapshot::{Head, Series};
 
 /// The standing of a project, as JSON has it: docs/json.md.
 #[derive(Default, Serialize)]

@@ -8,14 +8,8 @@ use super::resolve::scope::Scope;
 use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::header::{Checkpoint, Header, NotUndone, Origin};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::run_record::Failed;
-use crate::session::store::{Broken, Store};
+use crate::fs::{AbsPath, Time};
+use crate::session::{ActingAgent, Broken, Checkpoint, Failed, Header, Id, NotUndone, Origin, Session, Store};
 use crate::tree::time;
 
 /// The sessions that are asked for.

@@ -8,14 +8,8 @@ use super::desk::Desk;
 use super::resolve::scope::Scope;
 use super::resolve::want::Want;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::act::Purpose;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::id::Id;
-use crate::session::log::{self, About, Entry, Log, Restore};
-use crate::session::store::Store;
-use crate::session::undo_target::Acts;
+use crate::fs::{AbsPath, Time};
+use crate::session::{About, ActingAgent, Acts, Entry, Id, Log, Purpose, Restore, Store, log};
 use crate::tree::time;
 
 /// The lines of the log that are asked for.

@@ -10,15 +10,11 @@ use super::fact::Said;
 use super::resolve::guard;
 use super::resolve::want::Want;
 use super::signalled;
-use crate::engine::job::Verb;
-use crate::engine::plan::conflict::{self, Conflict, SinceAct};
+use crate::engine::plan::conflict;
+use crate::engine::{Conflict, SinceAct, Verb};
 use crate::error::Error;
 use crate::moving::{self, Arrived, Exported, Mapping, With};
-use crate::session::header::Status;
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Id, Locked, Status, Store, log};
 
 /// A session that came out of a stream. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

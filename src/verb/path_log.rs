@@ -8,21 +8,13 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::log::Filter;
-use crate::agent::touched as turns;
-use crate::agent::turn::Head as Turn;
+use crate::agent::{Head as Turn, touched as turns};
 use crate::error::{Error, command, shell_word};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::Sort;
-use crate::session::id::Id;
-use crate::session::path_history as sessions;
+use crate::fs::{AbsPath, Time};
 use crate::session::path_history::Standing;
-use crate::session::store::{Broken, Store};
-use crate::snapshot::path_history as snapshots;
-use crate::snapshot::series::Series;
-use crate::tree::mention::Mention;
-use crate::tree::time;
+use crate::session::{ActingAgent, Broken, Id, Sort, Store, path_history as sessions};
+use crate::snapshot::{Series, path_history as snapshots};
+use crate::tree::{Mention, time};
 
 /// The paths that are asked for, and where.
 pub struct Asked<'a> {

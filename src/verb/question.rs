@@ -5,16 +5,10 @@ use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::want::Want;
 use super::restored::Row;
-use crate::engine::report::{LeftPath, Report};
+use crate::engine::{LeftPath, Report};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::act::LastAct;
-use crate::session::change::Changes;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::last_viewed::Unseen;
-use crate::session::run_record::Failed;
-use crate::session::sides::Side;
+use crate::fs::AbsPath;
+use crate::session::{Changes, Failed, Header, Id, LastAct, Side, Unseen};
 
 /// A question for the person at the terminal, to be answered with yes or no.
 pub enum Question<'a> {

@@ -11,15 +11,12 @@ use super::resolve::killed_run::TakenIn;
 use super::resolve::want::Want;
 use super::run::cut_off;
 use super::run::recovered::CutRun;
-use crate::engine::job::Verb;
 use crate::engine::recover::recovery;
-use crate::engine::recover::recovery::{Choice, Outcome, Recovered};
-use crate::engine::recover_and_lock;
-use crate::engine::recover_and_lock::way_on;
-use crate::engine::report::LeftPath;
+use crate::engine::recover::recovery::Choice;
+use crate::engine::{LeftPath, Outcome, Recovered, Verb, recover_and_lock, way_on};
 use crate::error::{Error, Kind};
 use crate::remedy::Remedy;
-use crate::session::id::Id;
+use crate::session::Id;
 
 /// The interrupted work that was recovered; in JSON a list, docs/json.md.
 #[derive(Default)]

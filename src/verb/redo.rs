@@ -6,7 +6,7 @@ use super::act::value::Acted;
 use super::desk::Desk;
 use super::resolve::target::Target;
 use super::resolve::want::Want;
-use crate::engine::job::Verb;
+use crate::engine::Verb;
 use crate::error::Error;
 
 /// Commits again what was rolled back of a session, or of it what is asked for. `force`: it goes on over conflicts.

@@ -9,18 +9,11 @@ use super::desk::Desk;
 use super::error;
 use super::fact::Said;
 use super::restored::Row;
-use crate::engine::Effect;
-use crate::engine::report::{LeftPath, PathOutcome, Report};
+use crate::engine::{Effect, LeftPath, PathOutcome, Report};
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::{Locked, Session};
-use crate::session::store::Store;
-use crate::snapshot::differences::{Compared, Difference};
-use crate::snapshot::restore::{fill, fill_to_ask};
-use crate::snapshot::series::Series;
-use crate::snapshot::whole;
+use crate::fs::AbsPath;
+use crate::session::{Id, Locked, Session, Store, log};
+use crate::snapshot::{Compared, Difference, Series, fill, fill_to_ask, whole};
 
 /// The entry of the log: for the session, and the number of paths that were changed and left, if it was done.
 pub type Entering<'a> = dyn Fn(&Session, Option<(usize, usize)>) -> log::Entry + 'a;

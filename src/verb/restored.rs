@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::engine::report::PathOutcome;
-use crate::fs::path::AbsPath;
+use crate::engine::PathOutcome;
+use crate::fs::AbsPath;
 
 /// A path, and the act on it.
 #[derive(Debug, Serialize)]

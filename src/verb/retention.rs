@@ -1,11 +1,8 @@
 //! Sessions, and checkpoints, that nothing needs any more.
 
-use crate::checkpoint::manifest::keeps_overwritten as keeps;
+use crate::checkpoint::keeps_overwritten as keeps;
 use crate::error::Error;
-use crate::session::header::{Header, Status};
-use crate::session::prune_sessions::is_awaited;
-use crate::session::prune_sessions::is_needed;
-use crate::session::store::Store;
+use crate::session::{Header, Status, Store, is_awaited, is_needed};
 
 /// The fate of committed sessions, which could be rolled back, under conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,12 +7,8 @@ use super::error;
 use super::resolve::go_on;
 use super::resolve::want::Want;
 use crate::error::Error;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::Locked;
-use crate::session::run_record::Run;
-use crate::session::store::Store;
+use crate::fs::{OnSignal, interrupt};
+use crate::session::{Id, Locked, Run, Store, log};
 
 /// A session that stands at another step, or would.
 #[derive(Debug, Serialize)]

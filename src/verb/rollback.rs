@@ -13,21 +13,11 @@ use super::parts::select::{self, Selection, Way};
 use super::question::Choosing;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
-use crate::compare::entries::{Entries, Taken};
-use crate::compare::merge_onto_tree::out_of;
-use crate::compare::merge_onto_tree::{MergeResult, MergedChange};
-use crate::compare::sources::Sources;
-use crate::engine::Effect;
-use crate::engine::job::Verb;
-use crate::engine::plan::conflict::SinceAct;
-use crate::engine::report::Report;
+use crate::compare::{Entries, MergeResult, MergedChange, Sources, Taken, out_of};
+use crate::engine::{Effect, Report, SinceAct, Verb};
 use crate::error::{Against, Error};
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::{Before, Change, Changes, Marks};
-use crate::session::open_session::Locked;
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::state::State;
+use crate::session::{ActingAgent, Before, Change, Changes, Locked, Marks, Side, Store};
+use crate::tree::State;
 
 /// A rollback that is asked for.
 #[derive(Debug, Clone)]

@@ -8,20 +8,11 @@ use super::list::SessionRow;
 use super::resolve::named_changes::TypedPath;
 use super::resolve::named_changes::chosen;
 use super::resolve::standing::Standing;
-use crate::compare::renames::Renames;
-use crate::compare::sources::Sources;
+use crate::compare::{Renames, Sources};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, Sort};
-use crate::session::header::Status;
-use crate::session::open_session::Session;
-use crate::session::run_record::Run;
-use crate::session::sides::Side;
-use crate::session::steps::Step;
-use crate::session::store::Store;
-use crate::tree::danger::Danger;
-use crate::tree::json::Each;
-use crate::tree::state::{Object, printed};
+use crate::fs::AbsPath;
+use crate::session::{Change, Changes, Run, Session, Side, Sort, Status, Step, Store};
+use crate::tree::{Danger, Each, Object, printed};
 
 /// A change in the JSON of `show` and `diff`.
 #[derive(Debug, Serialize)]

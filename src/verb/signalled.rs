@@ -3,7 +3,7 @@
 use super::desk::Desk;
 use super::fact::Said;
 use crate::error::Error;
-use crate::fs::interrupt::{self, OnSignal};
+use crate::fs::{OnSignal, interrupt};
 
 /// Does an act that a signal stops at its next check, and that then undoes what it did. If one comes later, it is told that all is finished.
 ///

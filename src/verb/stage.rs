@@ -9,11 +9,8 @@ use super::fact::Said;
 use super::resolve::want::Want;
 use super::signalled;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
-use crate::session::header::Origin;
-use crate::session::id::Id;
-use crate::session::stage::{Staging as Stage, Write};
+use crate::fs::AbsPath;
+use crate::session::{Id, Origin, Sort, Staging as Stage, Write};
 
 /// A session that was begun, or has another name. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

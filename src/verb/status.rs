@@ -12,18 +12,10 @@ use super::resolve::standing::cut_off;
 use super::retention::Committed;
 use super::retention::may_go;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::prune_sessions::bytes_used;
-use crate::session::prune_sessions::is_awaited;
-use crate::session::prune_sessions::is_needed;
-use crate::session::run_in_place;
-use crate::session::store::{Broken, Store};
-use crate::snapshot::prune_snapshots::bytes_used as used_by_snapshots;
-use crate::snapshot::series::{self as snapshots, Series};
-use crate::snapshot::verify::Fault;
+use crate::fs::AbsPath;
+use crate::session::{Broken, Header, Id, Session, Status, Store, bytes_used, is_awaited, is_needed, run_in_place};
+use crate::snapshot::series as snapshots;
+use crate::snapshot::{Fault, Series, bytes_used as used_by_snapshots};
 
 /// A store, and what others know of it.
 pub struct Known<'k> {

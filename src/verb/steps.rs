@@ -12,14 +12,8 @@ use super::resolve::standing::Standing;
 use super::resolve::standing::is_held;
 use super::resolve::want::Want;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::Sort;
-use crate::session::open_session::Session;
-use crate::session::run_record::{Arg, Ending, Run};
-use crate::session::steps::{Step, StepList};
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Time};
+use crate::session::{ActingAgent, Arg, Ending, Run, Session, Sort, Step, StepList, Store};
 use crate::tree::time;
 
 /// The steps of a session, as JSON has them: docs/json.md.

@@ -15,16 +15,9 @@ use super::resolve::scope::Scope;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
 use super::rollback::{Rollback, rollback};
-use crate::engine::job::Verb;
-use crate::engine::recover_and_lock;
-use crate::engine::report::Report;
+use crate::engine::{Report, Verb, recover_and_lock};
 use crate::error::Error;
-use crate::session::act::TakesBack;
-use crate::session::header::{Checkpoint, Header, Status};
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::store::Store;
-use crate::session::undo_target::{Acts, BROUGHT_BACK, Inverse, UndoableAct};
+use crate::session::{Acts, BROUGHT_BACK, Checkpoint, Header, Id, Inverse, Status, Store, TakesBack, UndoableAct, log};
 
 /// The options of an undo.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,8 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{At, Error};
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::resolve::absolute;
+use crate::fs::{AbsPath, Shown, absolute};
 
 /// The most bytes of a file of settings that are read.
 const LIMIT: u64 = 16 << 20;

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::edit::Wrong;
 use super::files::read;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 const BOM: &str = "\u{feff}";
 

@@ -9,12 +9,9 @@ use super::same_content::same_content;
 use super::tree_below::{LowerObject, TreeBelow};
 use super::upper_reader::{LinkedChange, RemovedOriginal, UpperReader, change, hash, is_equal, with_hash};
 use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::session::change::{DirectoryTime, Marks};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Entry, Sort, Stat};
+use crate::session::{DirectoryTime, Marks};
+use crate::tree::{Seen, State, observe};
 
 /// The way to go on in a directory: with one below it or not, and the directory that hid its names in the run, if one did.
 pub struct Descent {

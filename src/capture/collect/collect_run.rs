@@ -12,11 +12,8 @@ use super::{net_with_step, split_uppers, unchanged_objects};
 use crate::capture::place::scratch;
 use crate::capture::run::supervise::EndingInit;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{Changes, Place};
 
 /// The changes that a run left.
 #[derive(Debug, Default)]

@@ -6,9 +6,8 @@ use super::tree_below::LowerObject;
 use super::upper_reader::{UpperReader, change, is_equal, with_hash};
 use crate::capture::place::copy_mounted_file::is;
 use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Sort, Stat};
-use crate::session::change::Marks;
-use crate::session::run_record::{FileCopy, Place};
+use crate::fs::{Dir, Sort, Stat};
+use crate::session::{FileCopy, Marks, Place};
 use crate::tree::observe;
 
 impl UpperReader<'_> {

@@ -4,12 +4,9 @@ use super::tree_below::TreeBelow;
 use super::upper_reader::UpperReader;
 use crate::capture::place::layout::Route;
 use crate::error::{At, Error};
-use crate::fs::dir::{Dir, Stat, Time};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Meta, State};
+use crate::fs::{AbsPath, Dir, Stat, Time};
+use crate::session::Place;
+use crate::tree::{Meta, Seen, State, observe};
 
 impl UpperReader<'_> {
     /// Opens up an upper whose directory the command closed, before it is opened to be read.

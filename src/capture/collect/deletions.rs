@@ -6,10 +6,8 @@ use super::facts::full_path;
 use super::tree_below::{LowerObject, TreeBelow};
 use super::upper_reader::UpperReader;
 use crate::error::{Error, shell_word};
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::tree::observe;
-use crate::tree::walk::Walk;
+use crate::fs::{AbsPath, Dir, Entry, Sort, Stat};
+use crate::tree::{Walk, observe};
 
 use super::upper_reader::change;
 

@@ -7,11 +7,8 @@ use super::tree_below::TreeBelow;
 use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::place::layout::{Route, is_opaque};
 use crate::error::{At, Error, IoError};
-use crate::fs::Span;
-use crate::fs::dir::{Dir, Time};
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::net_changes::Net;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Dir, Shown, Span, Time};
+use crate::session::{Net, Place};
 
 /// The facts of a run: from `run.json`, or from the run that just ended.
 #[derive(Clone, Copy)]
@@ -95,7 +92,7 @@ pub fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> 
 }
 
 /// The full path of something below a place: `below` is made of names from a listing, or of a note that was found to be made of such. An
-/// error if it is longer than recant takes: [`LENGTH_MAX`](crate::fs::path::LENGTH_MAX).
+/// error if it is longer than recant takes: [`LENGTH_MAX`](crate::fs::LENGTH_MAX).
 pub fn full_path(place: &AbsPath, below: &[u8]) -> Result<AbsPath, IoError> {
     if below.is_empty() {
         return Ok(place.clone());

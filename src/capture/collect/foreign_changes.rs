@@ -3,11 +3,9 @@
 use super::tree_below::LowerObject;
 use super::upper_reader::{RemovedOriginal, UpperReader};
 use crate::error::IoError;
-use crate::fs::Sign;
-use crate::fs::dir::{Dir, Entry, Sort, Time};
-use crate::session::change::{Change, Marks};
-use crate::tree::observe;
-use crate::tree::state::State;
+use crate::fs::{Dir, Entry, Sign, Sort, Time};
+use crate::session::{Change, Marks};
+use crate::tree::{State, observe};
 
 impl UpperReader<'_> {
     /// Marks copied-up objects that somebody removed from the tree. If the original is gone, either the run renamed it, which leaves a

@@ -7,16 +7,10 @@ use std::fs::File;
 use std::io;
 
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, stat_of};
-use crate::fs::lease::{Writers, lease};
-use crate::session::change::{Before, Change, Line};
-use crate::session::merge_base;
-use crate::session::open_session::Session;
-use crate::session::steps::Added;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::state::State;
+use crate::fs::lease::lease;
+use crate::fs::{Dir, Fs, Writers, stat_of};
+use crate::session::{Added, Before, Change, Line, Session, merge_base};
+use crate::tree::{Hash, State, observe};
 
 /// Keeps the originals of a run's changes in its session, and puts their hashes into the changes. Syncs nothing.
 ///

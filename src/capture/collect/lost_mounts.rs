@@ -2,9 +2,8 @@
 //! So changes in the mount and the directory's own change exclude each other.
 
 use super::upper_reader::UpperReader;
-use crate::fs::path::Shown;
-use crate::session::change::fits_under;
-use crate::session::run_record::Place;
+use crate::fs::Shown;
+use crate::session::{Place, fits_under};
 
 impl UpperReader<'_> {
     /// Drops the changes in such mounts, and says where the files written there lie.

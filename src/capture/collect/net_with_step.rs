@@ -11,14 +11,9 @@ use super::same_content::same_content;
 use super::tree_below::HELD;
 use super::upper_reader::{is_equal, with_hash};
 use crate::error::{At, Error, IoError};
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Changes, DirectoryTime, Line, Marks};
-use crate::session::run_record::Place;
-use crate::session::steps::Added;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Likeness, State};
+use crate::fs::{AbsPath, Dir};
+use crate::session::{Added, Before, Change, Changes, DirectoryTime, Line, Marks, Place};
+use crate::tree::{Likeness, Seen, State, observe};
 
 /// A step's changes, and the number of net changes in the session with them.
 #[derive(Debug, Default)]

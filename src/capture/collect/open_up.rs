@@ -13,9 +13,7 @@ use std::collections::HashMap;
 use super::facts::Facts;
 use crate::capture::layers::opened_modes::{Closed, NOTES, notes_of};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::{Dev, Dir, Fs, Sort, Stat};
 
 /// The closed objects in the uppers of a session.
 pub struct Modes<'a> {

@@ -6,11 +6,8 @@ use super::renamed_directories;
 use super::upper_reader::UpperReader;
 use crate::capture::place::layout::Route;
 use crate::error::IoError;
-use crate::fs::dir::{Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Meta, State, What};
+use crate::fs::{AbsPath, Entry, Sort, Stat};
+use crate::tree::{Meta, Seen, State, What, observe};
 
 impl UpperReader<'_> {
     fn prefix(&self) -> &'static str {

@@ -16,9 +16,7 @@ use super::tree_below::TreeBelow;
 use crate::capture::place::layout::is_whiteout;
 use crate::capture::place::pieces::parted;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Sort, Stat, Time};
 
 /// The note in a renamed directory: the lower place of its rest.
 pub const REDIRECT: &[u8] = b"trusted.overlay.redirect";

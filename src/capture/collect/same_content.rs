@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use crate::fs::dir::Entry;
-use crate::tree::state::{State, What};
+use crate::fs::Entry;
+use crate::tree::{State, What};
 
 /// Tells whether two objects of one kind have the same content, target or device number. Compares files byte by byte, except two git
 /// indexes that mean the same. An unreadable file counts as different: then it is put whole, and nothing is lost.

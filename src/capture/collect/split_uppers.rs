@@ -3,10 +3,8 @@
 use super::upper_reader::UpperReader;
 use crate::capture::place::pieces::{LAID, laid_time, parted};
 use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
-use crate::tree::state::Meta;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Sort, Stat, Time};
+use crate::tree::Meta;
 
 impl UpperReader<'_> {
     /// The time that the upper was given, if it was made before the command started.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::capture::place::layout::{Route, is_opaque, is_whiteout};
 use crate::error::IoError;
-use crate::fs::dir::{self, Dir, Sort, Stat};
+use crate::fs::{Dir, Sort, Stat, dir};
 
 /// Marks a change whose `before` lies in a sealed upper, until it is known in which one.
 pub const HELD: u32 = 0;

@@ -6,10 +6,8 @@ use std::io::ErrorKind;
 use super::facts::Facts;
 use crate::capture::place::pieces::parted;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Sort;
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Fs, Sort};
+use crate::session::Place;
 
 /// Removes them. Their directories keep their times.
 pub fn clear(fs: &Fs, facts: &Facts<'_>, paths: &[AbsPath]) -> Result<(), Error> {

@@ -8,15 +8,9 @@ use super::facts::Facts;
 use super::open_up::Modes;
 use super::tree_below::HELD;
 use crate::error::IoError;
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Entry, Sort};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, DirectoryTime, Marks};
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dev, Entry, Fs, Sort};
+use crate::session::{Before, Change, DirectoryTime, Marks};
+use crate::tree::{Hash, Seen, State, observe};
 
 pub struct UpperReader<'a> {
     pub facts: &'a Facts<'a>,

@@ -8,9 +8,8 @@ use super::tree_below::TreeBelow;
 use super::upper_reader::{LaidUpper, UpperReader};
 use crate::capture::place::layout::{is_opaque, is_whiteout};
 use crate::error::{At, Error, IoError};
-use crate::fs::dir::{Dir, Stat, leads_nowhere};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Dir, Stat, leads_nowhere};
+use crate::session::Place;
 
 /// A directory on the way down.
 struct Level {

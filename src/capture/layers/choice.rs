@@ -19,20 +19,11 @@ use crate::capture::place::layout::Route;
 use crate::capture::run::ids::Ids;
 use crate::capture::run::keep_changes::{StepsBelow, facts, header_facts, remove_uppers, size_of};
 use crate::error::{Error, Kind, command};
-use crate::fs::dir::{Inode, Time};
-use crate::fs::path::AbsPath;
-use crate::fs::{Fs, resolve};
-use crate::session::change::{Changes, Line};
-use crate::session::error::not_now;
-use crate::session::header::{Origin, Status};
-use crate::session::net_changes::Net;
-use crate::session::open_session::{Locked, Session, part};
-use crate::session::parts::lines_without;
-use crate::session::run_record::{Arg, Ending, Place, Run};
-use crate::session::sides::Side;
-use crate::session::stage::Staging;
-use crate::session::steps::{Added, Step};
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Fs, Inode, Time, resolve};
+use crate::session::{
+    Added, Arg, Changes, Ending, Line, Locked, Net, Origin, Place, Run, Session, Side, Staging, Status, Step, Store,
+    lines_without, not_now, part,
+};
 
 #[derive(Debug)]
 pub struct ChoiceMade {

@@ -1,8 +1,8 @@
 //! The terms of a person's choice of the content that a session holds in a file from now on.
 
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Marks};
-use crate::tree::state::{Likeness, State, likeness};
+use crate::fs::AbsPath;
+use crate::session::{Before, Change, Marks};
+use crate::tree::{Likeness, State, likeness};
 
 /// The file that a session holds at a path from now on.
 #[derive(Debug)]

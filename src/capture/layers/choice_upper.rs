@@ -11,11 +11,9 @@ use crate::capture::collect::tree_below::TreeBelow;
 use crate::capture::place::layout::is_overlay_xattr;
 use crate::capture::run::ids::Ids;
 use crate::error::{Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Time};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
-use crate::tree::state::Meta;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Time};
+use crate::session::Place;
+use crate::tree::Meta;
 
 pub struct Uppers<'a> {
     fs: &'a Fs,

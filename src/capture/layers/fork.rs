@@ -6,10 +6,8 @@ use super::opened_modes;
 use super::sealed_uppers::Sealed;
 use crate::capture::place::layout::Route;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::session::open_session::{Session, part};
-use crate::session::run_record::Run;
+use crate::fs::{Dir, Fs};
+use crate::session::{Run, Session, part};
 
 /// Fills `held`, that of a session that is to come, with what the steps `chain` (the oldest first) of `session` show. Nothing is shared, so that
 /// what one session puts on the tree has no other name in the store. Syncs nothing.

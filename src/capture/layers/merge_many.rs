@@ -6,11 +6,8 @@ use super::opened_modes;
 use super::sealed_uppers::{Block, Layer, Sealed};
 use crate::capture::place::layout::Route;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::session::open_session::Session;
-use crate::session::run_record::Place;
-use crate::session::steps::{StepList, is_block};
+use crate::fs::{Dir, Fs};
+use crate::session::{Place, Session, StepList, is_block};
 
 /// The most uppers of earlier steps that a command runs over.
 pub const MOST: usize = 15;

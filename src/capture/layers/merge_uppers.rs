@@ -11,12 +11,8 @@ use crate::capture::place::layout::{Route, is_opaque, is_whiteout};
 use crate::capture::place::pieces::parted;
 use crate::capture::run::ids::Ids;
 use crate::error::{Error, Kind};
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
-use crate::session::steps::PartedPaths;
+use crate::fs::{AbsPath, Dev, Dir, Entry, Fs, Sort, Stat};
+use crate::session::{Changes, PartedPaths};
 
 /// How an object that is no directory comes into the merged upper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::place::pieces::parted;
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Stat};
-use crate::fs::path;
+use crate::fs::{Dev, Dir, Entry, Fs, Stat, path};
 use crate::session;
 use crate::tree::json;
 

@@ -7,19 +7,12 @@ use std::io::Read;
 
 use super::merge_uppers::copy;
 use crate::error::{Error, Kind, command};
-use crate::fs::Fs;
-use crate::fs::dir::{Inode, Sort};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, object_name};
-use crate::session::error::not_now;
-use crate::session::header::{Origin, Status};
-use crate::session::id::Id;
-use crate::session::open_session::{Locked, Opener, Session, with_own_rights};
-use crate::session::parts::{Parting, RemainingBlocks, may_part};
-use crate::session::sides::Side;
-use crate::session::stage::Staging;
-use crate::session::store::Store;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Fs, Inode, Sort};
+use crate::session::{
+    Before, Change, Id, Locked, Opener, Origin, Parting, RemainingBlocks, Session, Side, Staging, Status, Store, may_part,
+    not_now, object_name, with_own_rights,
+};
+use crate::tree::State;
 
 /// The fate of the session that a part left, once the part is rolled back.
 #[derive(Debug)]

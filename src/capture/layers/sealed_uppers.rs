@@ -10,11 +10,8 @@ use std::collections::{HashMap, HashSet};
 use super::opened_modes;
 use crate::capture::place::layout::{Route, is_opaque};
 use crate::error::{At, Error};
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Stat};
-use crate::session::open_session::Session;
-use crate::session::run_record::{Place, boot_id};
-use crate::session::steps::{PartedPaths, is_block};
+use crate::fs::{Dev, Dir, Stat};
+use crate::session::{PartedPaths, Place, Session, boot_id, is_block};
 
 /// The sealed uppers of a session, as it stands at its head.
 #[derive(Debug, Default)]
@@ -173,7 +170,7 @@ impl Sealed {
 #[cfg(test)]
 mod tests {
     use crate::capture::layers::sealed_uppers::*;
-    use crate::fs::path::AbsPath;
+    use crate::fs::AbsPath;
 
     #[test]
     fn the_largest_blocks_of_the_chain_stand_for_their_steps() {

@@ -4,8 +4,7 @@ use super::sealed_uppers::Sealed;
 use crate::capture::place::layout::{Route, is_overlay_xattr};
 use crate::capture::run::ids::Ids;
 use crate::error::{At, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Time};
+use crate::fs::{Dir, Entry, Fs, Time};
 
 /// Makes an upper look like the directory that it covers, which may lie in a sealed upper; returns the mtime that it set.
 pub fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, (dir, sealed): (&Dir, &Sealed)) -> Result<Time, IoError> {

@@ -3,10 +3,8 @@
 
 use super::choosing::{Choosing, PSEUDO, Wanted, is_below, is_own, may_write};
 use super::layout::{Need, Route};
-use crate::fs::dir::{Sort, Stat};
-use crate::fs::mounts::Mount;
-use crate::fs::path::AbsPath;
-use crate::session::run_record::How;
+use crate::fs::{AbsPath, Mount, Sort, Stat};
+use crate::session::How;
 
 /// The number of files that are held unasked, those next to `/` first.
 const FILES: usize = 16;

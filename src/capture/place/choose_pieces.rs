@@ -10,10 +10,8 @@ use super::layout::Need;
 use super::pieces::{Piece, PieceKind, Split};
 use crate::capture::collect::facts::full_path;
 use crate::error::{IoError, recant};
-use crate::fs::dir::{Dir, Sort, Stat};
-use crate::fs::mounts::Mount;
-use crate::fs::path::AbsPath;
-use crate::session::run_record::How;
+use crate::fs::{AbsPath, Dir, Mount, Sort, Stat};
+use crate::session::How;
 
 /// The most directories of split ones that get an overlay of their own. Each costs about 0.4 ms and a descriptor. First come those that the
 /// run was asked for, then those changed last.

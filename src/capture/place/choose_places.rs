@@ -19,11 +19,9 @@ use super::layout::{Need, Request, Route, Target};
 use crate::capture::error::{deleted_mount, store_in_private};
 use crate::capture::run::ids::Ids;
 use crate::error::{At, Error, recant};
-use crate::fs::dir::{Sort, Stat};
-use crate::fs::mounts::{self, Mount};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::{Coverage, How};
-use crate::tree::project::project_of;
+use crate::fs::{AbsPath, Mount, Sort, Stat, mounts};
+use crate::session::{Coverage, How};
+use crate::tree::project_of;
 
 /// The number of mounts in root's tree that are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
 /// hundreds.

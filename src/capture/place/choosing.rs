@@ -10,10 +10,8 @@ use super::covers::Cover;
 use super::layout::{Need, Request, Route, Target};
 use crate::capture::run::ids::Ids;
 use crate::error::IoError;
-use crate::fs::dir::{Dir, Sort, Stat};
-use crate::fs::mounts::Mount;
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Coverage;
+use crate::fs::{AbsPath, Dir, Mount, Sort, Stat};
+use crate::session::Coverage;
 
 /// File systems that get no overlay: their files are the kernel's.
 pub const PSEUDO: &[&str] = &[

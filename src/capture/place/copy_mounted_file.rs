@@ -4,13 +4,9 @@
 
 use super::layout::{Route, directory, is_overlay_xattr};
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Stat, Time, stat_of};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::{FileCopy, Place};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::Fingerprint;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Stat, Time, stat_of};
+use crate::session::{FileCopy, Place};
+use crate::tree::{Fingerprint, Seen, observe};
 
 /// Lays the copy in the place's upper of a step, and notes in the place what was copied: what an earlier step made of the file, in `sealed`,
 /// else the file itself. Returns the bytes that the copy takes.

@@ -5,7 +5,7 @@
 //! under any name and whenever it appeared. So a read-only overlay of the directory makes all of them dead. The kernel refuses a user the
 //! overlay of a directory with a mount below it; such a directory is put together from its names, in a tmpfs.
 
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 #[derive(Debug, Clone)]
 pub struct Cover {

@@ -33,10 +33,7 @@ use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::layers::upper_metadata::dress;
 use crate::capture::run::ids::Ids;
 use crate::error::{At, Error, IoError, reason};
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dev, Dir, Entry, Fs, Sort, Stat, Time};
 
 /// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. Leaves out what has vanished, and what
 /// the uppers of earlier steps, `below`, hide.

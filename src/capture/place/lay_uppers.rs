@@ -10,10 +10,8 @@ use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::layers::upper_metadata::dress;
 use crate::capture::run::ids::Ids;
 use crate::error::{At, Error, reason};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Sort};
+use crate::session::Place;
 
 pub struct LayingUppers<'a> {
     fs: &'a Fs,

@@ -6,11 +6,8 @@ use std::path::PathBuf;
 use super::pieces::{LaidSplit, Split};
 use crate::capture::space::switches::Namespace;
 use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
-use crate::fs::path::AbsPath;
-use crate::session::run_record::Place;
+use crate::fs::{AbsPath, Dev, Dir, Entry, Fs, Sort, Stat, Time, leads_nowhere};
+use crate::session::Place;
 
 /// The request for a run.
 #[derive(Debug, Clone)]

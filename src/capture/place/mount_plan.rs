@@ -15,12 +15,9 @@ use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::run::ids::{Ids, remedy};
 use crate::capture::space::uppers_in_memory::Memory;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::mounts::{self, Watch};
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::net_changes::Net;
-use crate::session::run_record::{Coverage, Place};
+use crate::fs::{AbsPath, Dir, Fs, Shown, Sort, Stat, Time};
+use crate::session::{Coverage, Net, Place};
 
 /// The mounts of a run.
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::fs::dir::{Dir, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Time};
 
 /// The pieces of a split directory: each directory before its content.
 #[derive(Debug, Clone, Default)]

@@ -4,12 +4,9 @@
 use std::collections::HashSet;
 
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
-use crate::session::run_record::Place;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{Change, Changes, Place};
+use crate::tree::State;
 
 /// The changes of a run that were dropped.
 #[derive(Debug, Default)]

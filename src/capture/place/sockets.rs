@@ -10,10 +10,8 @@ use super::choosing::{Choosing, Notice, PSEUDO, is_own, real, stat_at};
 use super::covers::{Cover, Lid, Part};
 use super::layout::Route;
 use crate::error::{At, Error, IoError, recant};
-use crate::fs::dir::{Dir, Sort, Stat};
-use crate::fs::mounts;
-use crate::fs::path::AbsPath;
-use crate::session::run_record::How;
+use crate::fs::{AbsPath, Dir, Sort, Stat, mounts};
+use crate::session::How;
 
 /// The directory where programs keep their sockets (hier(7)), covered whatever else is there.
 const RUN: &str = "/run";

@@ -7,13 +7,8 @@ use crate::capture::layers::merge_many::leave_out;
 use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::place::layout::{Route, directory};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::session::net_changes::Net;
-use crate::session::open_session::{Locked, Session, part};
-use crate::session::run_record::Run;
-use crate::session::steps::Base;
-use crate::session::store::Store;
+use crate::fs::{Dir, Fs};
+use crate::session::{Base, Locked, Net, Run, Session, Store, part};
 
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
 /// may have lost content: the session is marked. Returns the number of changes.
@@ -105,7 +100,7 @@ fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Erro
     let at = session.dir.at(b"changes.jsonl");
     if at.stat()?.is_none() {
         let why = "it is missing; the content of the run is in held/objects";
-        return Err(crate::session::error::damaged(at, why));
+        return Err(crate::session::damaged(at, why));
     }
     let changes = session.changes_as_written()?;
     keep_first(fs, session, record, &changes, false)?;

@@ -22,7 +22,7 @@ use crate::capture::place::layout::Route;
 use crate::capture::space::build_mounts::part_shm;
 use crate::capture::space::refusals::{Cause, acts};
 use crate::error::{At, Error, IoError};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The nodes of /dev that any program may write to; disks are not among them.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];

@@ -10,7 +10,7 @@ use rustix::fs::{IFlags, Mode, OFlags};
 use super::raw_calls;
 use crate::capture::error::directory_as_descriptor;
 use crate::error::{At, Error, IoError};
-use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
+use crate::fs::{Sort, Stat, Time, stat_of, xattrs_of};
 
 #[derive(Debug, Default)]
 pub struct Inherited {

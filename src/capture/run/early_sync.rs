@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::capture::place::mount_plan::Laid;
 use crate::fs;
-use crate::fs::dir::Dir;
+use crate::fs::Dir;
 
 /// The interval at which the room on the store's file system is looked at.
 pub const TICK: Duration = Duration::from_millis(50);

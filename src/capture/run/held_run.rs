@@ -26,18 +26,10 @@ use crate::capture::place::mount_plan::{Laid, Plan};
 use crate::capture::space::uppers_in_memory;
 use crate::capture::space::uppers_in_memory::Memory;
 use crate::error::{At, Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::Sort;
-use crate::session::header::Header;
-use crate::session::net_changes::Net;
-use crate::session::open_session::{Locked, Session, part};
-use crate::session::run_record::{Arg, Coverage, Ending, How, Place, Run, boot_id};
-use crate::session::steps::Base;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs, OnSignal, interrupt};
+use crate::session::{
+    ActingAgent, Arg, Base, Coverage, Ending, Header, How, Locked, Net, Place, Run, Session, Sort, Store, boot_id, part,
+};
 
 /// A run that is over and collected.
 #[derive(Debug)]
@@ -303,5 +295,5 @@ fn merged(known: &[Place], now: Vec<Place>) -> Vec<Place> {
 
 /// The start of the command line, for listings: at most 200 characters, one line.
 pub fn start_of(argv: &[OsString]) -> String {
-    crate::session::run_record::start_of(argv.iter().map(|word| word.as_bytes()))
+    crate::session::start_of(argv.iter().map(|word| word.as_bytes()))
 }

@@ -21,7 +21,7 @@ use super::terminal;
 use crate::capture::space::build_mounts;
 use crate::error::{At, IoError};
 use crate::fs;
-use crate::fs::dir::Time;
+use crate::fs::Time;
 
 /// All that the init needs to start the command.
 pub struct Orders<'a> {
@@ -62,7 +62,7 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
-    crate::fs::umask::set_aside();
+    crate::fs::set_aside();
     if let Ground::Confined(confinement) = orders.ground {
         confinement.leave_network().map_err(failed)?;
         if orders.own_shm {
@@ -252,13 +252,13 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {
         if ignored { raw_calls::ignore(signal) } else { _ = raw_calls::default_action(signal) }
     }
-    crate::fs::interrupt::give_back();
+    crate::fs::give_back();
     if orders.own_pids && orders.in_front && terminal::needs_a_group(orders.argv) {
         // All signals are blocked still, SIGTTOU too.
         terminal::lead_a_group();
     }
     orders.mask.set();
-    crate::fs::umask::put_back();
+    crate::fs::put_back();
     let error = raw_calls::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
 }

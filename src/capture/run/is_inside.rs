@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::fs::mounts::{self, Mount};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Mount, mounts};
 
 /// The prefix of the source of each mount of a run; the session's id follows.
 pub const MARK: &str = "recant:";

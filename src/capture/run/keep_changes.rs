@@ -4,29 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::supervise::EndingInit;
 use crate::capture::collect::facts::{Facts, Numbers};
-use crate::capture::collect::finish;
 use crate::capture::collect::keep_originals::keep_originals;
 use crate::capture::collect::net_with_step::Composed;
-use crate::capture::collect::{Collected, clear_work, open_up, read_so_far};
+use crate::capture::collect::{Collected, clear_work, finish, open_up, read_so_far};
 use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::place::copy_mounted_file;
 use crate::capture::place::layout::Route;
 use crate::capture::space::uppers_in_memory;
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::mounts;
-use crate::fs::path::AbsPath;
-use crate::fs::{Fs, Span};
-use crate::session::act::LastAct;
-use crate::session::change::{Change, Changes, Sort};
-use crate::session::header::{Counts, Sizes};
-use crate::session::net_changes::Net;
-use crate::session::open_session::{Locked, Session, part};
-use crate::session::run_record::{Coverage, Failed, How, Place, Run};
-use crate::session::steps::{Base, HeaderFacts, Step};
-use crate::session::store::Store;
-use crate::tree::json;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, Dir, Fs, Span, mounts};
+use crate::session::{
+    Base, Change, Changes, Counts, Coverage, Failed, HeaderFacts, How, LastAct, Locked, Net, Place, Run, Session, Sizes, Sort,
+    Step, Store, part,
+};
+use crate::tree::{State, json};
 
 pub struct CollectedRun {
     /// The number of net changes in the session.
@@ -79,7 +70,7 @@ pub fn facts<'a>(
     over: StepsBelow<'a>,
 ) -> Result<Facts<'a>, Error> {
     let header = &session.header;
-    let too_many = |_| crate::session::error::not_now(session.id(), "it holds more changes than can be numbered");
+    let too_many = |_| crate::session::not_now(session.id(), "it holds more changes than can be numbered");
     // The first step's are numbered from 1; each line since then has a number of its own.
     let lines = if over.step > 1 { header.lines } else { 0 };
     let count = over.base.map_or(header.counts.changes, |base| base.changes.list.len() as u64);

@@ -371,14 +371,14 @@ pub fn close(fd: RawFd) {
 }
 
 /// The stat of an inherited descriptor; `None` if it is not open.
-pub fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::dir::Stat>> {
+pub fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::Stat>> {
     // SAFETY: fcntl(2) F_GETFD takes a number.
     if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
         return None;
     }
     // SAFETY: the descriptor is open (just asked, one thread) and stays so while it is borrowed.
     let held = unsafe { BorrowedFd::borrow_raw(fd) };
-    Some(crate::fs::dir::stat_of(held))
+    Some(crate::fs::stat_of(held))
 }
 
 /// The flags of an inherited descriptor: fcntl(2) F_GETFL; and true if it is close-on-exec.

@@ -39,9 +39,8 @@ use crate::capture::place::mount_plan::Laid;
 use crate::capture::space::refusals::{Cause, acts};
 use crate::error::{self, At, Error, reason};
 use crate::fs;
-use crate::fs::dir::Time;
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::run_record::Ending;
+use crate::fs::{AbsPath, Shown, Time};
+use crate::session::Ending;
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]

@@ -12,8 +12,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
 use crate::capture::run::messages::{Failed, Word};
 use crate::error::{At, IoError};
-use crate::fs::dir::{Sort, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Sort, stat_of};
 
 /// The reasons why the namespace could not be built.
 pub enum Unbuilt {

@@ -28,8 +28,7 @@ use crate::capture::run::capabilities::{drop_lead_out, drop_rights};
 use crate::capture::run::landlock_scope::close_to_others;
 use crate::capture::run::{raw_calls, seccomp_filter};
 use crate::error::{At, IoError, reason};
-use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Sort, leads_nowhere, stat_of};
 
 /// The names in /proc that lead out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];

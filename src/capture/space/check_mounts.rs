@@ -7,9 +7,7 @@ use crate::capture::place::layout::{Attached, Need, Route};
 use crate::capture::place::mount_plan::Plan;
 use crate::capture::run::is_inside::MARK;
 use crate::error::{At, IoError};
-use crate::fs::dir::{Stat, stat_of};
-use crate::fs::mounts::{self, Mount, has};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Mount, Stat, has, mounts, stat_of};
 
 /// H1: reads back the mounts. Each captured place must be our overlay with our options, each hidden one our tmpfs, and nothing else
 /// writable.

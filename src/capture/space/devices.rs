@@ -12,8 +12,7 @@ use super::terminals::Terminals;
 use crate::capture::place::layout::Route;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
-use crate::fs::dir::stat_of;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, stat_of};
 
 /// The nodes of the private /dev.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];

@@ -15,8 +15,7 @@ use crate::capture::collect::facts::full_path;
 use crate::capture::place::covers::{Cover, Lid, Part};
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError, reason};
-use crate::fs::dir::{Sort, leads_nowhere, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Sort, leads_nowhere, stat_of};
 
 /// An empty directory of the run's own: the second lower that an overlay without an upper has to have.
 const EMPTY: &str = "/dev/mqueue";

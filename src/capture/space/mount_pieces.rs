@@ -14,8 +14,7 @@ use crate::capture::place::mount_plan::Plan;
 use crate::capture::place::pieces::{LaidPiece, LaidSplit, Piece, PieceKind};
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError, reason};
-use crate::fs::dir::{Sort, leads_nowhere, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Sort, leads_nowhere, stat_of};
 
 /// A piece that is about to be put in its place.
 pub struct Ready<'a> {

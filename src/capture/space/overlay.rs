@@ -13,8 +13,7 @@ use crate::capture::place::layout::{Route, Target};
 use crate::capture::place::mount_plan::Plan;
 use crate::capture::run::is_inside::MARK;
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, stat_of};
 
 /// A place that could not be captured, and the reason.
 pub type Uncovered = (AbsPath, String);

@@ -12,8 +12,7 @@ use crate::capture::run::capabilities::drop_rights;
 use crate::capture::run::ids::Ids;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
-use crate::fs::dir::stat_of;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, stat_of};
 
 /// The directory of shared memory: shm_overview(7).
 const SHM: &str = "/dev/shm";

@@ -12,8 +12,7 @@ use super::attach::{attach_to, clone_at};
 use crate::capture::place::layout::Route;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
-use crate::fs::dir::stat_of;
-use crate::fs::mounts;
+use crate::fs::{mounts, stat_of};
 
 /// The directory of terminals: pts(4).
 const PTS: &str = "/dev/pts";

@@ -12,11 +12,8 @@ use crate::capture::place::layout::directory;
 use crate::capture::run::is_inside::MARK;
 use crate::capture::run::raw_calls;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort};
-use crate::session::change::{Changes, object_name};
-use crate::session::open_session::{Session, part};
-use crate::session::run_record::Run;
+use crate::fs::{Dir, Fs, Sort};
+use crate::session::{Changes, Run, Session, object_name, part};
 
 /// File systems on which the kernel takes no upper, by magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
 const NO_UPPER: &[u32] = &[0x794c_7630, 0x6969, 0x6573_5546, 0x4d44, 0x2011_bab0, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42];
@@ -72,7 +69,7 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Chan
         }
         let Some(path) = run.upper_of(change.step, &change.path) else { continue };
         let file = memory.open_file_below(&path).at("open what is held of", &change.path)?;
-        let stat = crate::fs::dir::stat_of(&file).at("look at what is held of", &change.path)?;
+        let stat = crate::fs::stat_of(&file).at("look at what is held of", &change.path)?;
         let name = object_name(change.n);
         let (objects, name) = session.split(&name)?;
         let at = objects.at(name);

@@ -3,7 +3,7 @@
 //! The signs are those of a terminal (`^[`, `<9B>`, `<U+202E>`), in an element of their own, so that no file can write them itself.
 
 use crate::compare::escape_terminal::sign;
-use crate::fs::path::is_unfit;
+use crate::fs::is_unfit;
 
 /// Adds a line of content, without its end. Tabs stay.
 pub fn content(to: &mut String, line: &[u8]) {

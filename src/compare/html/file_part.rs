@@ -8,8 +8,8 @@ use crate::compare::patch;
 use crate::compare::patch::Form;
 use crate::compare::view::{Half, View};
 use crate::error::shell_word;
-use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
+use crate::fs::AbsPath;
+use crate::session::Sort;
 use crate::settings;
 
 /// A file with more lines than these is folded.

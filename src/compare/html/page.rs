@@ -2,7 +2,7 @@
 
 use super::escape::escaped;
 use super::file_part::{Entry, signed};
-use crate::session::change::Sort;
+use crate::session::Sort;
 use crate::settings;
 
 /// The style, for a screen of any width in light and dark, and for paper.

@@ -9,8 +9,7 @@ use super::draft::Draft;
 use super::make_plan::{Plan, Remarks};
 use super::rights::keeps_setgid;
 use super::road::Road;
-use crate::checkpoint::limits::{Large, Limits, Tally};
-use crate::checkpoint::manifest::{Kept, Reading};
+use crate::checkpoint::{Kept, Large, Limits, Reading, Tally};
 use crate::engine::error::refused_at;
 use crate::engine::item::{Frame, Item, Opened};
 use crate::engine::job::{Rest, Verb, WantedTime};
@@ -20,18 +19,10 @@ use crate::engine::step::{Act, DirectoryTime, RootRecord};
 use crate::engine::work::metadata::ACL;
 use crate::engine::work::records;
 use crate::error::{Against, BY_ROOT, Error, shell_word};
-use crate::fs::dir::{Inode, Sort, Stat};
-use crate::fs::mounts::Mount;
-use crate::fs::path::AbsPath;
-use crate::session::change::misfits;
-use crate::session::header::{Header, Sizes};
-use crate::session::open_session::Session;
-use crate::session::run_record::boot_id;
+use crate::fs::{AbsPath, Inode, Mount, Sort, Stat};
+use crate::session::{Header, Session, Sizes, boot_id, misfits};
 use crate::settings;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{State, What, sort_word};
+use crate::tree::{Hash, Seen, State, What, observe, sort_word};
 
 impl Draft<'_> {
     pub fn build(mut self, limits: Option<&Limits>, rest: Rest) -> Result<Plan, Error> {

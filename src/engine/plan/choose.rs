@@ -7,15 +7,8 @@ use crate::engine::error::refused;
 use crate::engine::item::number;
 use crate::engine::job::Verb;
 use crate::error::{Against, At, Error, command};
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Inode, Sort, leads_nowhere};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, DirectoryTime};
-use crate::session::changes_file::Reading;
-use crate::session::error::not_now;
-use crate::session::header::{Checkpoint, Status};
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
+use crate::fs::{AbsPath, Dev, Inode, Sort, leads_nowhere};
+use crate::session::{Change, Changes, Checkpoint, DirectoryTime, Reading, Session, Side, Status, not_now};
 
 /// Checks that a verb can begin on a session. Refuses, with the remedy, one that is discarded, under way or without its originals, or was
 /// never committed where that is needed.

@@ -2,17 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::checkpoint::manifest::Manifest;
+use crate::checkpoint::Manifest;
 use crate::engine::job::Verb;
 use crate::error::{Against, Error, Kind, Reason, command};
-use crate::fs::dir::{Time, leads_nowhere};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown, Time, leads_nowhere};
 use crate::remedy::{Remedy, words};
-use crate::session::header::{Header, Origin, Status};
-use crate::session::id::Id;
-use crate::session::store::Store;
-use crate::tree::state::{Difference, Object, State, What, sort_word};
-use crate::tree::time;
+use crate::session::{Header, Id, Origin, Status, Store};
+use crate::tree::{Difference, Object, State, What, sort_word, time};
 
 /// One path that does not hold what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,8 +169,8 @@ fn describe(object: Option<&State>, difference: Difference) -> String {
         Difference::Mode => format!("a {word} with mode {:04o}", state.meta.mode),
         Difference::Owner => format!("a {word} of {}:{}", state.meta.uid, state.meta.gid),
         Difference::Content => match &state.what {
-            crate::tree::state::What::File { size, .. } => format!("a {word} of {}", exact(*size)),
-            crate::tree::state::What::Symlink { target } => format!("a symlink to {}", crate::fs::path::Shown(target)),
+            crate::tree::What::File { size, .. } => format!("a {word} of {}", exact(*size)),
+            crate::tree::What::Symlink { target } => format!("a symlink to {}", crate::fs::Shown(target)),
             _ => format!("a {word}"),
         },
         _ => format!("a {word}"),

@@ -12,12 +12,10 @@ use crate::engine::job::{OnConflict, Verb};
 use crate::engine::reach::Reach;
 use crate::engine::step::Act;
 use crate::error::{Against, Error};
-use crate::fs::dir::{Inode, Sort};
-use crate::fs::path::AbsPath;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
+use crate::fs::{AbsPath, Inode, Sort};
+use crate::session::{Session, Side};
 use crate::settings;
-use crate::tree::state::sort_word;
+use crate::tree::sort_word;
 
 /// A plan in the making.
 pub struct Draft<'s> {

@@ -1,12 +1,11 @@
 //! Fills in the two sides of an item, from the record and from what was seen.
 
-use crate::checkpoint::manifest::Kept;
+use crate::checkpoint::Kept;
 use crate::engine::item::{Item, Planning};
 use crate::engine::job::Move;
 use crate::engine::step::Act;
-use crate::session::sides::Side;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Fingerprint, Identity, Meta, Object, State, What};
+use crate::session::Side;
+use crate::tree::{Fingerprint, Identity, Meta, Object, Seen, State, What};
 
 /// Makes the item of a move that was not looked at yet.
 pub fn unlooked(mv: &Move) -> Item {

@@ -1,8 +1,8 @@
 //! The paths that an operation leaves out, each with the reason: for the report.
 
-use crate::fs::path::AbsPath;
-use crate::session::change::Change;
-use crate::tree::state::State;
+use crate::fs::AbsPath;
+use crate::session::Change;
+use crate::tree::State;
 
 /// True for a path that may never be committed.
 pub type MinorPaths = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;

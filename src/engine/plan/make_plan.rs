@@ -4,8 +4,7 @@
 use super::conflict::Hindrances;
 use super::draft::Draft;
 use super::examine::examine_moves;
-use crate::checkpoint::limits::Large;
-use crate::checkpoint::manifest::Kept;
+use crate::checkpoint::{Kept, Large};
 use crate::engine::job::{Job, Rest};
 use crate::engine::journal::Journal;
 use crate::engine::progress::Progress;
@@ -13,9 +12,8 @@ use crate::engine::reach::Reach;
 use crate::engine::report::{LeftPath, Report, Row};
 use crate::engine::step::Act;
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::session::act::{LastAct, Part};
-use crate::session::open_session::Session;
+use crate::fs::AbsPath;
+use crate::session::{LastAct, Part, Session};
 use crate::settings;
 
 /// A planned operation: all that will be done.

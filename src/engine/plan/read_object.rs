@@ -4,11 +4,8 @@ use std::fs::File;
 
 use crate::engine::job::Move;
 use crate::error::{At, Error, IoError};
-use crate::fs::dir::{Entry, Sort, Stat, stat_of};
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::observe::{Content, Seen};
-use crate::tree::state::{Likeness, State};
+use crate::fs::{Entry, Sort, Stat, stat_of};
+use crate::tree::{Content, Hash, Likeness, Seen, State, observe};
 
 /// The object at a path now. A file that is to go is held open, so that every question is about one object.
 pub struct ObjectNow<'a> {

@@ -6,18 +6,16 @@ use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::draft::Draft;
-use crate::checkpoint::manifest::Kept;
+use crate::checkpoint::Kept;
 use crate::engine::error::{no_room, refused_at};
 use crate::engine::item::{Frame, Item};
 use crate::engine::reach::{Named, parent_of};
 use crate::engine::step::Act;
 use crate::engine::work::metadata::ACL;
 use crate::error::{Against, At, BY_ROOT, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Sort, Stat};
 use crate::settings;
-use crate::tree::state::Meta;
+use crate::tree::Meta;
 
 impl Draft<'_> {
     /// The directories that exist now and in which names change.

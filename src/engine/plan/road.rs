@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Stat};
-use crate::fs::mounts::{self, Mount};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Mount, Stat, mounts};
 
 /// A way for objects to come to a path and leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,11 +3,8 @@
 use crate::engine::reach::{Named, Reach, open};
 use crate::engine::step::{Places, Spot};
 use crate::error::IoError;
-use crate::fs::dir::{Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::What;
+use crate::fs::{AbsPath, Sort, Stat};
+use crate::tree::{Seen, What, observe};
 
 /// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::find_objects::{AtPath, OffPath, StepObjects, is_one_file};
-use crate::checkpoint::manifest::{Kept, NEW, Original, Writing, name_written};
+use crate::checkpoint::{Kept, NEW, Original, Writing, name_written};
 use crate::engine::item::{Item, Turn};
 use crate::engine::job::Verb;
 use crate::engine::journal::{Head, Journal};
@@ -22,13 +22,9 @@ use crate::engine::work::reserve;
 use crate::engine::work::seal::{make_seal_last, rename_header, write_facts};
 use crate::engine::work::settle::{When, settle, stat_of};
 use crate::error::{At, Error, Kind, command, shell_word};
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Fs};
 use crate::remedy::Remedy;
-use crate::session::header::{self, Header};
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::session::store::Store;
+use crate::session::{Header, Session, Side, Store, header};
 
 /// The remedy for a path that was left, for messages. `is_in` tells which side its change is on.
 pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> Remedy {

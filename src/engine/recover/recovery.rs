@@ -3,7 +3,7 @@
 use super::find_objects::{AtPath, OffPath, StepObjects};
 use super::remove_prepared::clean_draft;
 use super::take_back::{Remains, take_back};
-use crate::checkpoint::manifest::{self, Former};
+use crate::checkpoint::{Former, manifest};
 use crate::engine::error::{not_decided, stuck, undecided, unmounted, way_in};
 use crate::engine::item::Turn;
 use crate::engine::job::Verb;
@@ -11,20 +11,12 @@ use crate::engine::journal::{Journal, names};
 use crate::engine::reach::{Named, Reach, open};
 use crate::engine::report::LeftPath;
 use crate::engine::step::{Act, Step};
-use crate::engine::work::records;
 use crate::engine::work::records::DONE;
-use crate::engine::work::reserve;
 use crate::engine::work::settle::{When, settle};
+use crate::engine::work::{records, reserve};
 use crate::error::{At, Error, Reason, command};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::{Session, part};
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs, OnSignal, Roots, interrupt};
+use crate::session::{Id, Session, Store, log, part};
 use crate::tree::observe;
 
 /// The outcome of recovering one session, or of what recovery would do.
@@ -341,7 +333,7 @@ fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<St
 
 fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     let at = session.dir.at(b"session.json");
-    Ok(fs.replace(at, &crate::session::open_session::header_bytes(&session.header))?)
+    Ok(fs.replace(at, &crate::session::header_bytes(&session.header))?)
 }
 
 fn keep_journal(store: &Store, id: &Id, error: Error) -> Error {
@@ -416,8 +408,7 @@ mod tests {
 
     use crate::engine::recover::find_objects::holds;
     use crate::engine::recover::recovery::*;
-    use crate::tree::hash::Hash;
-    use crate::tree::state::What;
+    use crate::tree::{Hash, What};
 
     /// `/proc` has no birth times, nor have NFS and FUSE: an inode number there may belong to another object by now.
     #[test]

@@ -16,13 +16,8 @@ use crate::engine::work::sync::{NEW_HEADER, sync_directory, sync_directory_of};
 use crate::engine::work::times::put_back_time;
 use crate::engine::work::{records, reserve};
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::roots::Roots;
-use crate::session::id::Id;
-use crate::session::open_session::{Session, part};
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Roots, Shown, Sort, Stat};
+use crate::session::{Id, Session, Store, part};
 use crate::tree::observe;
 
 /// The reason given for a name of recant's own that is not where it was made.

@@ -11,10 +11,8 @@ use crate::engine::reach::Reach;
 use crate::engine::report::LeftPath;
 use crate::engine::work::records;
 use crate::error::{Against, Error, Kind, Reason};
-use crate::fs::Fs;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::open_session::Session;
-use crate::session::store::Store;
+use crate::fs::{Fs, OnSignal, interrupt};
+use crate::session::{Session, Store};
 
 /// The remains of an operation that was taken back.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //! somebody else has put or changed meanwhile is left alone and named (I8).
 
 use super::find_objects::{AtPath, OffPath, Ownership, StepObjects, holds, ownership};
-use crate::checkpoint::manifest::Former;
+use crate::checkpoint::Former;
 use crate::engine::item::Turn;
 use crate::engine::journal::Journal;
 use crate::engine::plan::rights::with_rights;
@@ -13,13 +13,9 @@ use crate::engine::work::sync::sync_touched;
 use crate::engine::work::times::{ignore_not_mine, restore_times};
 use crate::engine::work::{metadata, records};
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Sort;
-use crate::fs::lease::{Writers, writers};
-use crate::session::open_session::Session;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Meta, What};
+use crate::fs::{Fs, Sort, Writers, writers};
+use crate::session::Session;
+use crate::tree::{Meta, Seen, What, observe};
 
 /// Undoes, durably, the first `begun` steps of an operation, in the directories that `reach` has. Returns what has to stay, in the order
 /// of the steps: what Prepare made for it is still there, as is the journal.

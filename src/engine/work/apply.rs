@@ -14,12 +14,8 @@ use crate::engine::reach::Reach;
 use crate::engine::recover::take_back::after_failure;
 use crate::engine::report::Report;
 use crate::error::{At, Error, Kind};
-use crate::fs::Fs;
-use crate::fs::dir::Time;
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Fs, Time, interrupt};
+use crate::session::{Locked, Store};
 
 /// The phase with every step done; nothing is known to be durable yet.
 pub struct Applied {

@@ -4,11 +4,8 @@ use crate::engine::item::Turn;
 use crate::engine::journal::Journal;
 use crate::engine::reach::{Reach, open};
 use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Entry, Sort, Time};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::Meta;
+use crate::fs::{Entry, Fs, Sort, Time};
+use crate::tree::{Meta, Seen, observe};
 
 pub const ACL: &[u8] = b"system.posix_acl_access";
 const CAPABILITY: &[u8] = b"security.capability";
@@ -170,10 +167,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use crate::engine::work::metadata::*;
-    use crate::fs::dir::Dir;
+    use crate::fs::Dir;
     use crate::fs::watch::{Step, Watch};
-    use crate::tree::observe;
-    use crate::tree::state::State;
+    use crate::tree::{State, observe};
 
     /// Stops before a step, and notes the state of the file before each.
     struct Stops {

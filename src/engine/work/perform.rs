@@ -9,12 +9,8 @@ use crate::engine::reach::{Named, Reach};
 use crate::engine::recover::{find_objects, undo_steps};
 use crate::engine::step::{Act, Spot, Step};
 use crate::error::{At, Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Entry, Stat, Time};
-use crate::fs::path::AbsPath;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Difference, Meta, What};
+use crate::fs::{AbsPath, Entry, Fs, Stat, Time};
+use crate::tree::{Difference, Meta, Seen, What, observe};
 
 /// The reason for a path that is done but for its time.
 pub const UNTIMED: &str = "its time could not be set, though the file system reported success";

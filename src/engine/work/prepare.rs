@@ -14,16 +14,9 @@ use crate::engine::reach::{Named, Reach};
 use crate::engine::recover::take_back::take_back_prepared;
 use crate::engine::step::{Places, Spot};
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{State, What};
+use crate::fs::{AbsPath, Dir, Entry, Fs, Inode, Sort, Stat, interrupt};
+use crate::session::{Id, Locked, Store};
+use crate::tree::{Seen, State, What, observe};
 
 /// The phase with every `to` ready; nothing is known to be durable.
 pub struct Prepared {
@@ -291,8 +284,8 @@ impl<'a> Hands<'a> {
         match &state.what {
             What::Directory => self.fs.mkdir(at, 0o700),
             What::Symlink { target } => self.fs.symlink(target, at),
-            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::device_number::Dev(0, 0)),
-            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::device_number::Dev(0, 0)),
+            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::Dev(0, 0)),
+            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::Dev(0, 0)),
             What::Char(dev) => self.fs.mknod(at, Sort::Char, 0o600, *dev),
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::rc::Rc;
 
-use crate::checkpoint::manifest::{DirectoryTime, Kept, NEW, Original, Reading, Writing, name_written};
+use crate::checkpoint::{DirectoryTime, Kept, NEW, Original, Reading, Writing, name_written};
 use crate::engine::item::Item;
 use crate::engine::job::Verb;
 use crate::engine::journal::Journal;
@@ -12,20 +12,9 @@ use crate::engine::reach::Reach;
 use crate::engine::report::LeftPath;
 use crate::engine::step::Act;
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Time};
-use crate::fs::path::AbsPath;
-use crate::session::change::Change;
-use crate::session::changes_file::Written;
-use crate::session::log;
-use crate::session::open_session::{Session, part};
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Fingerprint, Object, State, What};
-use crate::tree::walk::Walk;
+use crate::fs::{AbsPath, Dir, Fs, Sort, Time};
+use crate::session::{Change, Session, Side, Store, Written, log, part};
+use crate::tree::{Fingerprint, Hash, Object, Seen, State, Walk, What, observe};
 
 /// Opens the directory of a session's checkpoint.
 pub fn directory(session: &Session) -> Result<Dir, Error> {

@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::engine::error::no_room;
 use crate::error::{Against, At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Entry;
-use crate::session::open_session::Session;
-use crate::session::prune_sessions::RESERVE;
+use crate::fs::{Entry, Fs};
+use crate::session::{RESERVE, Session};
 use crate::settings;
 
 /// For a header, the line of the log, directories that grow by a block, and partly used blocks: bytes.

@@ -4,14 +4,12 @@ use std::fs::File;
 
 use super::records;
 use super::sync::{NEW_HEADER, sync_touched};
-use crate::checkpoint::manifest::{Former, name_written};
+use crate::checkpoint::{Former, name_written};
 use crate::engine::journal::Journal;
 use crate::engine::reach::Reach;
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Time;
-use crate::session::open_session::{Session, header_bytes};
-use crate::session::store::Store;
+use crate::fs::{Fs, Time};
+use crate::session::{Session, Store, header_bytes};
 
 /// Writes the next manifest and header, each whole under another name and durable with every change. `put` has, for each item, the ctime
 /// right after it was put, where known.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::displaced::{displaced_below, make_directory};
 use super::records;
 use super::sync::{MANY, sync_directory, sync_names};
-use crate::checkpoint::manifest::{Former, NEW, Reading, name_written};
+use crate::checkpoint::{Former, NEW, Reading, name_written};
 use crate::engine::item::Item;
 use crate::engine::journal::Journal;
 use crate::engine::plan::rights::with_rights;
@@ -15,13 +15,9 @@ use crate::engine::recover::remove_prepared::{STRAY, is_another};
 use crate::engine::recover::undo_steps::is_open_for_writing;
 use crate::engine::step::{Act, Spot};
 use crate::error::{Error, recant};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, Stat};
-use crate::fs::path::AbsPath;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
-use crate::tree::observe::Seen;
-use crate::tree::state::Identity;
+use crate::fs::{AbsPath, Dir, Fs, Sort, Stat};
+use crate::session::{Session, Store};
+use crate::tree::{Identity, Seen};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {

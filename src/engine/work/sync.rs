@@ -8,10 +8,7 @@ use crate::engine::journal::Journal;
 use crate::engine::reach::{Reach, open, split};
 use crate::engine::step::{Act, Spot};
 use crate::error::Error;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
+use crate::fs::{AbsPath, Dir, Fs, Roots};
 
 /// From this number of objects on, one syncfs is cheaper than an fsync of each (D7).
 pub const MANY: usize = 16;

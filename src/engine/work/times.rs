@@ -6,9 +6,7 @@ use crate::engine::journal::Journal;
 use crate::engine::reach::{Reach, open};
 use crate::engine::step::DirectoryTime;
 use crate::error::{Error, IoError};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort};
-use crate::fs::roots::Roots;
+use crate::fs::{Dir, Fs, Roots, Sort};
 use crate::tree::observe;
 
 pub fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::look::{Much, Page};
-use crate::agent::known::Agent;
-use crate::agent::turn::When;
+use crate::agent::{Agent, When};
 
 /// The verbs under `agent`.
 #[derive(Debug, Subcommand)]

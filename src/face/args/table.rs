@@ -4,7 +4,8 @@ use super::agent::AgentVerb;
 use super::session::{CheckpointVerb, SessionVerb};
 use super::snapshot::SnapshotVerb;
 use super::verbs::Verb;
-use crate::verb::table::{Effect, Row, find};
+use crate::verb::Effect;
+use crate::verb::table::{Row, find};
 
 /// The row of a verb.
 pub fn row(verb: &Verb) -> &'static Row {

@@ -1,6 +1,6 @@
 //! Words that options of several verbs take: a number, a time, a reason.
 
-use crate::session::act::REASON;
+use crate::session::REASON;
 use crate::settings;
 
 /// Parses the reason for an act.

@@ -4,19 +4,15 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::capture::run::is_inside::Inside;
+use crate::capture::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::face::args::{Cli, Verb};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::near;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::fs::socket;
-use crate::remote::PROTOCOL;
-use crate::remote::frame::{Down, Up};
-use crate::remote::request::{Line, Request, Word};
-use crate::verb::run::door::NAME;
+use crate::fs::{AbsPath, Dir, socket};
+use crate::remote::{Down, Line, PROTOCOL, Request, Up, Word};
+use crate::verb::NAME;
 
 /// The words with which a call inside a run is asked outside; `None` if it is no look at what the run holds. A session that is named is this
 /// run's, or one of the run's own store.

@@ -16,14 +16,13 @@ use std::time::Duration;
 use clap::Parser;
 use rustix::process::Signal;
 
-use crate::compare::path_text::Names;
+use crate::compare::Names;
 use crate::error::{Error, Kind};
 use crate::face::args::{self, Cli, Global, Verb};
 use crate::face::ended::Ended;
 use crate::face::errors;
 use crate::fs::interrupt;
-use crate::remote::frame::Down;
-use crate::remote::request::Request;
+use crate::remote::{Down, Request};
 
 /// The most looks that are answered at once: whoever asks may ask a thousand times.
 const AT_ONCE: usize = 8;

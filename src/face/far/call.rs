@@ -8,10 +8,8 @@ use crate::error::{Error, Reason};
 use crate::face::args::Cli;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::remote::host::Target;
-use crate::remote::link::Link;
-use crate::remote::request::Request;
-use crate::remote::streams::{Input, Stream};
+use crate::remote::streams::Input;
+use crate::remote::{Link, Request, Stream, Target};
 
 /// A call for another machine.
 pub struct Far<'a> {

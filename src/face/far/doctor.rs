@@ -9,9 +9,7 @@ use serde_json::Value;
 use super::call::Far;
 use crate::error::Error;
 use crate::face::ended::Ended;
-use crate::remote::PROTOCOL;
-use crate::remote::near::NearSide;
-use crate::remote::streams::Stream;
+use crate::remote::{NearSide, PROTOCOL, Stream};
 
 impl Far<'_> {
     /// Reports on this side, then prints the far side's report.

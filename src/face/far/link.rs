@@ -10,11 +10,7 @@ use crate::face::call::Call;
 use crate::face::json::note_line;
 use crate::face::near;
 use crate::fs::signal_pipe;
-use crate::remote::PROTOCOL;
-use crate::remote::host::Target;
-use crate::remote::link::{Install, Link, Ssh};
-use crate::remote::request::{Request, Word};
-use crate::remote::signals::Signals;
+use crate::remote::{Install, Link, PROTOCOL, Request, Signals, Ssh, Target, Word};
 
 /// True for a verb that takes content from standard input.
 fn takes_content(verb: &Verb) -> bool {

@@ -16,7 +16,7 @@ use crate::face::args::{Cli, Global, SnapshotVerb, Verb};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::near::terminals;
-use crate::remote::host::Target;
+use crate::remote::Target;
 
 /// The machine that a call names; `None` if it is for this one. An empty `-H` counts as named: whoever typed it meant another machine.
 pub fn asked_for(global: &Global) -> Option<String> {

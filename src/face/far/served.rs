@@ -1,10 +1,9 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
 use crate::face::args::{self, Cli, SessionVerb, Verb};
-use crate::face::door;
 use crate::face::ended::Ended;
-use crate::face::errors;
 use crate::face::near::{self, Near};
+use crate::face::{door, errors};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -13,15 +12,12 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::compare::path_text::Names;
+use crate::compare::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::face::args::table::effect;
-use crate::remote::far_side;
-use crate::remote::far_side::{Cut, Input};
-use crate::remote::frame::Up;
-use crate::remote::request::{self, Request};
-use crate::remote::{self, MISSING, PROTOCOL};
-use crate::verb::table::Effect;
+use crate::remote::far_side::Input;
+use crate::remote::{self, Cut, MISSING, PROTOCOL, Request, Up, far_side, request};
+use crate::verb::Effect;
 
 /// Carries out the request of the near side. Reads no settings: the verb that it starts reads them.
 pub fn far(args: &args::Far) -> Ended {

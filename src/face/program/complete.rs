@@ -13,7 +13,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use crate::agent::turns::Turns;
+use crate::agent::Turns;
 use crate::error::{Error, shell_word};
 use crate::face::args::{self, Cli};
 use crate::face::call::Call;
@@ -21,19 +21,15 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::place::{self, Place};
 use crate::face::text::steps;
-use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
+use crate::fs::AbsPath;
+use crate::session::{Header, Id, Session, Status, Store};
 use crate::settings::From as Origin;
-use crate::snapshot::series::Series;
-use crate::tree::project::project_of;
-use crate::verb::resolve::scope::Scope;
-use crate::verb::resolve::want::Want;
+use crate::snapshot::Series;
+use crate::tree::project_of;
 use crate::verb::resolve::which;
 use crate::verb::snapshot::directory::directory;
 use crate::verb::table::find;
+use crate::verb::{Scope, Want};
 
 const VARIABLE: &str = "RECANT_COMPLETE";
 /// The most offers. Nobody reads more.

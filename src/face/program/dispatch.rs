@@ -21,12 +21,10 @@ use crate::face::text::{
     acts, cat, checkpoint, config, diff, discard, doctor, here, list, log, man, moving, prune, recover, rewind, run, show,
     snapshot, stage, status, steps,
 };
-use crate::verb::agent::install::Deed;
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
-use crate::verb::gate;
 use crate::verb::run::cut_off;
-use crate::verb::table::Effect;
+use crate::verb::{Deed, Effect, gate};
 
 pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
     refuse_outside(call, &verb)?;
@@ -114,7 +112,7 @@ fn refuse_outside(call: &Call, verb: &Verb) -> Result<(), Error> {
 fn before(call: &Call, verb: &Verb) -> Result<(), Error> {
     match verb {
         // `recover` makes these sessions itself, as its result.
-        Verb::Recover(_) if crate::capture::run::is_inside::inside().is_none() => take_back_overdue(call),
+        Verb::Recover(_) if crate::capture::inside().is_none() => take_back_overdue(call),
         Verb::Confirm(args) if args.watch => Ok(()),
         _ if effect(verb) == Effect::Changes => gate::before_changes(call),
         _ if effect(verb) == Effect::Shows => cut_off::tell_all(call),

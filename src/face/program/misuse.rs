@@ -11,7 +11,7 @@ use crate::face::finish::finish;
 use crate::face::out::{Form, Out};
 use crate::fs::program;
 use crate::settings::Color;
-use crate::verb::table::Effect;
+use crate::verb::Effect;
 
 /// Prints clap's own answers: help and version to standard output, a misuse to standard error.
 pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {

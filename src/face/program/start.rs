@@ -9,31 +9,28 @@ use std::process::ExitCode;
 use super::dispatch;
 use super::dispatch::not_begun;
 use super::misuse;
-use crate::capture::run::is_inside::capture;
+use crate::capture::capture;
 use crate::error::{Error, shell_word};
-use crate::face::args::Verb;
-use crate::face::args::help;
 use crate::face::args::table::effect;
+use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::door::inside;
 use crate::face::ended::Ended;
-use crate::face::exit;
-use crate::face::far;
 use crate::face::far::served;
 use crate::face::finish::finish;
-use crate::face::guard;
 use crate::face::near::Near;
 use crate::face::out::{Form, Out};
 use crate::face::place::{self, Place};
 use crate::face::program::complete;
+use crate::face::{exit, far, guard};
 use crate::remedy::shell;
 use crate::settings::{Color, From as Origin};
-use crate::verb::table::Effect;
+use crate::verb::Effect;
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
-    crate::fs::out_of_memory::tell_when_short();
-    crate::fs::lease::ignore_what_would_end_it();
+    crate::fs::tell_when_short();
+    crate::fs::ignore_what_would_end_it();
     if complete::is_answered() {
         return ExitCode::SUCCESS;
     }
@@ -44,7 +41,7 @@ pub fn main() -> ExitCode {
         Ended::Asked(status) => {
             // A shell ends a loop at Ctrl-C only if the program died of it.
             if status == 130 {
-                crate::fs::interrupt::end_by(2);
+                crate::fs::end_by(2);
             }
             status.into()
         }

@@ -4,40 +4,29 @@ use std::ffi::OsString;
 
 use super::error_lines::lines_of;
 use super::snapshot;
-use crate::agent::choice::Reach;
-use crate::compare::entries::Taken;
-use crate::compare::selection::mark_of;
-use crate::compare::selection::{Pick, Picked};
-use crate::compare::sources::Sources;
+use crate::agent::Reach;
+use crate::compare::{Pick, Picked, Sources, Taken, mark_of};
 use crate::error::{Against, Error, Kind, Reason, command};
 use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::screen::world::{Act, Ended};
-use crate::face::text::acts;
 use crate::face::text::agent::undo::say as say_turns;
 use crate::face::text::snapshot::restore;
-use crate::face::text::{discard, rewind};
-use crate::fs::path::AbsPath;
-use crate::session::header::{Origin, Status};
-use crate::session::id::Id;
+use crate::face::text::{acts, discard, rewind};
+use crate::fs::AbsPath;
+use crate::session::{Id, Origin, Status};
 use crate::verb::act::merge;
-use crate::verb::agent::undo::TakeBack;
 use crate::verb::agent::undo::undo as undo_turns;
-use crate::verb::commit::{self, Commit};
-use crate::verb::discard as discards;
-use crate::verb::discard::{Discard, Discarded, End};
 use crate::verb::error::refused;
 use crate::verb::parts::picks;
 use crate::verb::resolve::guard::limited;
-use crate::verb::resolve::named_changes::TypedPath;
-use crate::verb::resolve::target::{Target, What};
-use crate::verb::resolve::want::Want;
-use crate::verb::rewind as rewinds;
-use crate::verb::rollback::{self, Rollback};
-use crate::verb::snapshot::restore::{self as restores, Restore};
-use crate::verb::snapshot::series::Named;
-use crate::verb::{gate, redo};
+use crate::verb::resolve::target::What;
+use crate::verb::snapshot::restore as restores;
+use crate::verb::{
+    Commit, Discard, Discarded, End, Named, Restore, Rollback, TakeBack, Target, TypedPath, Want, commit, discard as discards,
+    gate, redo, rewind as rewinds, rollback,
+};
 
 type Words = Vec<OsString>;
 

@@ -6,23 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::acts::Acts;
-use crate::capture::layers::choice::choose;
-use crate::capture::layers::choice::may_choose;
-use crate::capture::layers::choice_terms::Choice;
-use crate::compare::sources::{Content, OnTree, Sources};
+use crate::capture::{Choice, choose, may_choose};
+use crate::compare::{Content, OnTree, Sources};
 use crate::error::{At, Error, shell_word};
 use crate::face::call::Call;
 use crate::face::screen::world::Ended;
 use crate::face::text::parts::edit::edit;
-use crate::fs::dir::Dir;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::change::Change;
-use crate::session::id::Id;
-use crate::session::run_record::Arg;
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::state::{Meta, State, What};
-use crate::verb::resolve::want::Want;
+use crate::fs::{Dir, OnSignal, interrupt};
+use crate::session::{Arg, Change, Id, Side};
+use crate::tree::{Hash, Meta, State, What};
+use crate::verb::Want;
 
 /// The most bytes that are edited.
 const MOST: u64 = 64 << 20;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::face::screen::world::{Look, ViewedChanges};
-use crate::tree::hash::Hash;
+use crate::tree::Hash;
 
 /// An error as the screen shows it.
 pub fn said(problem: impl Into<Error>) -> String {

@@ -7,8 +7,8 @@ use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::screen::world::Row;
 use crate::face::text::steps;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
+use crate::fs::AbsPath;
+use crate::session::Id;
 use crate::verb::agent::turns;
 
 /// Names of columns, and rows.

@@ -6,13 +6,12 @@ use super::error_lines::look as look_by;
 use super::error_lines::said;
 use super::session::OfStates;
 use super::session::opened;
-use crate::compare::step_differences::States;
+use crate::compare::States;
 use crate::error::Error;
 use crate::face::screen::world::{AllowedActs, Look, Open, ViewedChanges};
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
+use crate::fs::AbsPath;
+use crate::session::{Id, Side};
+use crate::tree::Hash;
 
 pub fn look(store: AbsPath, old: Id, new: Id) -> Look {
     look_by(move |mark| {

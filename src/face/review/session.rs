@@ -4,31 +4,19 @@ use std::sync::Arc;
 
 use super::error_lines::look as look_by;
 use super::error_lines::said;
-use crate::capture::layers::choice::may_choose;
+use crate::capture::may_choose;
 use crate::capture::run::keep_changes;
-use crate::compare::entries::{Entries, Taken};
-use crate::compare::selection::mark_of;
-use crate::compare::selection::{Pick, Picked};
-use crate::compare::sources::{Content, OnTree, Sources};
-use crate::compare::step_differences::{Differences, States};
-use crate::compare::view::View;
+use crate::compare::{Content, Differences, Entries, OnTree, Pick, Picked, Sources, States, Taken, View, mark_of};
 use crate::error::{Error, Kind};
 use crate::face::figures;
 use crate::face::screen::sheet::Sheet;
 use crate::face::screen::world::{Act, AllowedActs, Contents, Look, Open, Planned, ViewedChanges};
 use crate::face::text::list::shown;
-use crate::fs::Fs;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Changes, Marks};
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::run_record::{How, Run};
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::hash::Hash;
-use crate::tree::state::Object;
-use crate::verb::parts::select::{Selection, Way, settle};
+use crate::fs::{AbsPath, Fs};
+use crate::session::{Before, Change, Changes, Header, How, Id, Marks, Run, Session, Side, Status, Store};
+use crate::tree::{Hash, Object};
+use crate::verb::Selection;
+use crate::verb::parts::select::{Way, settle};
 
 /// Opens the store again: another thread has none of its own.
 pub fn opened(store: &AbsPath) -> Result<Store, Error> {

@@ -3,20 +3,19 @@
 use super::acts::{Acts, CarryOut};
 use super::error_lines::said;
 use super::{lists, pair, session, snapshot};
-use crate::compare::entries::Taken;
+use crate::compare::Taken;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::screen::world;
 use crate::face::screen::world::{Act, Decision, Look, Place, Planned, Program, Row, ViewedChanges, World};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, interrupt};
 use crate::remedy::shell;
-use crate::session::id::Id;
+use crate::session::Id;
+use crate::verb::Want;
 use crate::verb::agent::here::Here;
 use crate::verb::parts::picks;
-use crate::verb::resolve::want::Want;
 use crate::verb::resolve::which;
 use std::io::IsTerminal;
 

@@ -3,11 +3,10 @@
 use super::outline::Totals;
 use super::selection::Selection;
 use super::world::{Act, Decision, ViewedChanges};
-use crate::compare::entries::Taken;
-use crate::compare::selection::Picked;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Sort};
-use crate::tree::danger::Danger;
+use crate::compare::{Picked, Taken};
+use crate::fs::AbsPath;
+use crate::session::{Change, Sort};
+use crate::tree::Danger;
 
 /// The most paths that a question names, beside all deletions and all that is chosen in part.
 const NAMED: usize = 1_000;

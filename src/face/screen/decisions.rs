@@ -7,7 +7,7 @@ use super::selection::Selection;
 use super::side_list::{List, Listing};
 use super::state::{Focus, Mode, Screen, Wish};
 use super::world::{Act, Decision, Ended, Place, Program};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 impl Screen<'_> {
     /// True if there is anything to be chosen for.

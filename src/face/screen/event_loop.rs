@@ -14,8 +14,7 @@ use super::terminal;
 use super::terminal::Terminal;
 use super::theme::Theme;
 use super::world::World;
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, interrupt};
 
 /// The longest wait for a key while something is read, and else.
 const SOON: Duration = Duration::from_millis(15);

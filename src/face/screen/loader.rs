@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::sheet::Sheet;
 use super::world::{Contents, Look, Open, ViewedChanges};
-use crate::tree::hash::Hash;
+use crate::tree::Hash;
 
 /// The time between two looks.
 pub const EACH: Duration = Duration::from_millis(700);

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::change::{Change, Sort};
-use crate::tree::state::{Object, State};
+use crate::fs::{AbsPath, Shown};
+use crate::session::{Change, Sort};
+use crate::tree::{Object, State};
 
 /// A directory with more changes than this begins folded, where there are more than [`FEW`] and not all lie in it.
 const LARGE: usize = 20;
@@ -299,7 +299,7 @@ impl Building<'_> {
 #[cfg(test)]
 mod tests {
     use crate::face::screen::outline::*;
-    use crate::session::change::Before;
+    use crate::session::Before;
 
     fn changes(paths: &[&str]) -> Vec<Change> {
         let mut changes: Vec<Change> = paths

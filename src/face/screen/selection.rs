@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::sheet::{Line, Sheet};
-use crate::compare::blocks::choice::{Choice, Part};
-use crate::compare::entries::Taken;
-use crate::session::change::Change;
+use crate::compare::blocks::choice::Part;
+use crate::compare::{Choice, Taken};
+use crate::session::Change;
 
 /// How much of something is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

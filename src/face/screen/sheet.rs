@@ -3,16 +3,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::compare::blocks::block::Block;
-use crate::compare::blocks::find_blocks::Blocks;
 use crate::compare::blocks::lines;
-use crate::compare::blocks::words::{Marks, words};
-use crate::compare::entries::Text;
-use crate::compare::escape_terminal;
-use crate::compare::span::pieces;
-use crate::compare::view::View;
-use crate::fs::path::Shown;
-use crate::tree::hash::Hash;
+use crate::compare::{Block, Blocks, Marks, Text, View, escape_terminal, pieces, words};
+use crate::fs::Shown;
+use crate::tree::Hash;
 
 /// Lines around blocks; what lies farther is left out, with a line that counts it.
 const CONTEXT: usize = 3;

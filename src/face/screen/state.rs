@@ -14,8 +14,8 @@ use super::sheet::Sheet;
 use super::side_list::List;
 use super::theme::Theme;
 use super::world::{Decision, Place, Program, ViewedChanges, World};
-use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
+use crate::fs::AbsPath;
+use crate::session::Sort;
 
 pub const SMALLEST: (u16, u16) = (80, 24);
 

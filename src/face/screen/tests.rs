@@ -13,14 +13,10 @@ use super::sheet::{Kind, Line, Sheet};
 use super::state::{Counted, Screen};
 use super::theme::Theme;
 use super::world::{Act, AllowedActs, Contents, Decision, Ended, Look, Place, Planned, Program, Row, ViewedChanges, World};
-use crate::compare::entries::Taken;
-use crate::compare::selection::{Pick, Picked};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Marks};
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
-use crate::tree::state::{Meta, Object, State, What};
+use crate::compare::{Pick, Picked, Taken};
+use crate::fs::{AbsPath, Time};
+use crate::session::{Before, Change, Marks, Side};
+use crate::tree::{Hash, Meta, Object, State, What};
 
 /// A session of some changes, none of which is on any disk.
 struct Paper(Vec<Change>);

@@ -3,7 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::sheet::Kind;
-use crate::session::change::Sort;
+use crate::session::Sort;
 
 /// The styles of the screen. Nothing is told by a colour alone: signs and words stand beside each.
 #[derive(Debug, Clone, Copy)]

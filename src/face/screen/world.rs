@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::sheet::Sheet;
-use crate::compare::entries::Taken;
-use crate::compare::selection::Picked;
-use crate::session::change::Change;
-use crate::session::sides::Side;
-use crate::tree::hash::Hash;
+use crate::compare::{Picked, Taken};
+use crate::session::{Change, Side};
+use crate::tree::Hash;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {

@@ -3,28 +3,21 @@
 use std::time::Duration;
 
 use super::{discard, fact, waiting};
-use crate::capture::layers::rejoin::Rest;
-use crate::checkpoint::limits::Large;
-use crate::compare::path_text::cut;
-use crate::engine::job::Verb;
-use crate::engine::report::{LeftPath, Report, Row};
+use crate::capture::Rest;
+use crate::checkpoint::Large;
+use crate::compare::cut;
+use crate::engine::{LeftPath, Report, Row, Verb};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::{args, figures};
-use crate::session::header::Status;
-use crate::session::id::Id;
-use crate::tree::danger::Danger;
-use crate::verb::act::value::{Acted, PartOf};
-use crate::verb::commit::{self, Commit};
-use crate::verb::confirm;
+use crate::session::{Id, Status};
+use crate::tree::Danger;
 use crate::verb::error::untold;
-use crate::verb::redo;
-use crate::verb::resolve::target::{Target, What};
-use crate::verb::rollback::{self, Rollback};
-use crate::verb::undo::{self, BroughtBack, How, Undone};
+use crate::verb::resolve::target::What;
+use crate::verb::{Acted, BroughtBack, Commit, How, PartOf, Rollback, Target, Undone, commit, confirm, redo, rollback, undo};
 
 /// Commits a session, or a part of it.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Error> {

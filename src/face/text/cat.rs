@@ -6,8 +6,9 @@ use crate::error::{At, Error};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::{args, place};
-use crate::fs::path::AbsPath;
-use crate::verb::cat::{self as verb, Contents, When};
+use crate::fs::AbsPath;
+use crate::verb::When;
+use crate::verb::cat::{self as verb, Contents};
 
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Error> {

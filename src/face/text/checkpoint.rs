@@ -1,17 +1,17 @@
 //! `checkpoint list`, `show` and `verify`, in words.
 
 use super::list::say_damaged;
-use crate::compare::path_text::cut;
+use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::out::Out;
-use crate::session::change::Sort;
-use crate::session::header::{Checkpoint, Header};
-use crate::tree::state::{State, sort_word};
-use crate::verb::checkpoint::{self as verb, Findings, Original, Row, Shown, Verified};
+use crate::session::{Checkpoint, Header, Sort};
+use crate::tree::{State, sort_word};
+use crate::verb::checkpoint::{self as verb, Row, Shown, Verified};
+use crate::verb::{Findings, Original};
 
 /// Lists the checkpoints.
 pub fn list(call: &Call) -> Result<Ended, Error> {

@@ -1,7 +1,6 @@
 //! `config`, in words.
 
-use crate::compare::path_text::columns;
-use crate::compare::path_text::padded;
+use crate::compare::{columns, padded};
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;

@@ -1,7 +1,7 @@
 //! The coverage table of `doctor` and `show`: places, and what became of changes there.
 
-use crate::fs::path::AbsPath;
-use crate::session::run_record::{Coverage, How};
+use crate::fs::AbsPath;
+use crate::session::{Coverage, How};
 
 /// If more rows than this say the same, only the first of them are shown.
 const ALIKE: usize = 5;

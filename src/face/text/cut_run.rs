@@ -1,13 +1,12 @@
 //! Words for a run of `run --in` whose recant was killed.
 
-use crate::capture::run::held_run::start_of;
-use crate::compare::path_text::cut_off;
+use crate::capture::start_of;
+use crate::compare::cut_off;
 use crate::error::command;
 use crate::face::figures;
-use crate::fs::path::Shown;
-use crate::session::id::Id;
-use crate::session::run_in_place::Record;
-use crate::verb::run::recovered::{CutRun, Outcome};
+use crate::fs::Shown;
+use crate::session::{Id, Record};
+use crate::verb::{CutRun, Outcome};
 
 /// The outcome of a recovery, in a line or two.
 pub fn line(run: &CutRun) -> String {

@@ -6,8 +6,9 @@ use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::{args, figures};
-use crate::verb::discard::{self, ALREADY, Discard, Discarded, Dropped, End, PartDiscarded, Sessions, Skipped};
-use crate::verb::resolve::target::{Target, What};
+use crate::verb::discard::{Sessions, Skipped};
+use crate::verb::resolve::target::What;
+use crate::verb::{ALREADY, Discard, Discarded, Dropped, End, PartDiscarded, Target, discard};
 
 /// Discards sessions, or paths of one.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Error> {

@@ -2,14 +2,16 @@
 
 use super::coverage;
 use super::run::usual_passes;
-use crate::capture::space::probe::{self, Finding};
+use crate::capture::Finding;
+use crate::capture::space::probe;
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::surroundings::surroundings;
 use crate::face::{args, figures, place};
-use crate::session::run_record::Coverage;
-use crate::verb::doctor::{self as verb, Surroundings, Verdict, Way};
+use crate::session::Coverage;
+use crate::verb::doctor::{self as verb, Way};
+use crate::verb::{Surroundings, Verdict};
 
 /// The column at which the verdicts begin.
 const INDENT: usize = 16;

@@ -6,19 +6,14 @@ use super::prune::plan;
 use super::recovered;
 use super::run::notice;
 use super::snapshot::fact as snapshots;
-use crate::capture::layers::rejoin::Rest;
+use crate::capture::Rest;
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::path::Shown;
-use crate::session::id::Id;
-use crate::session::run_record::Failed;
-use crate::session::undo_target::{BROUGHT_BACK, FREED};
-use crate::verb::act::steps_behind::Behind;
-use crate::verb::error::but;
-use crate::verb::error::lost;
-use crate::verb::fact::{Collected, News, Said};
-use crate::verb::resolve::standing::Standing;
+use crate::fs::Shown;
+use crate::session::{BROUGHT_BACK, FREED, Failed, Id};
+use crate::verb::error::{but, lost};
+use crate::verb::{Behind, Collected, News, Said, Standing};
 
 /// The words for what a turn wrote outside of the project.
 pub fn outside(n: u64, path: &Path) -> String {

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::compare::path_text::cut;
+use crate::compare::cut;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::out::Out;
-use crate::fs::path::Shown;
-use crate::session::header::Header;
-use crate::session::id::Id;
+use crate::fs::Shown;
+use crate::session::{Header, Id};
 
 /// Names these sessions: each by the last part of its id, unless another has the same.
 pub fn calls<'a>(ids: impl Iterator<Item = &'a Id>) -> impl Fn(&Id) -> String {

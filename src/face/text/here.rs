@@ -2,15 +2,13 @@
 
 use super::agent::turns::newest;
 use super::list::shown;
-use crate::compare::path_text::columns;
-use crate::compare::path_text::cut_off;
-use crate::compare::path_text::padded;
+use crate::compare::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures;
-use crate::session::id::Id;
-use crate::snapshot::manifest::Head;
+use crate::session::Id;
+use crate::snapshot::Head;
 use crate::verb::error::but;
 use crate::verb::here::{self as verb, Here, Row};
 use crate::verb::snapshot::directory::directory;

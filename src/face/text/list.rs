@@ -7,11 +7,9 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::{args, place};
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::Changes;
-use crate::session::id::Id;
-use crate::session::store::Broken;
-use crate::verb::list::{self as verb, Listed, Row, Which};
+use crate::session::{ActingAgent, Broken, Changes, Id};
+use crate::verb::Which;
+use crate::verb::list::{self as verb, Listed, Row};
 
 /// Warns of sessions that cannot be read.
 pub fn say_damaged(call: &Call, broken: &[Broken]) {
@@ -26,7 +24,7 @@ pub fn say_damaged(call: &Call, broken: &[Broken]) {
 
 /// A name made safe for a terminal.
 pub fn shown(name: &str) -> String {
-    crate::fs::path::Shown(name.as_bytes()).to_string()
+    crate::fs::Shown(name.as_bytes()).to_string()
 }
 
 pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {

@@ -6,14 +6,14 @@ use super::list::shown;
 use super::path_log::again;
 use super::path_log::filter;
 use super::path_log::touched;
-use crate::compare::path_text::cut;
+use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::fs::path::is_unfit;
-use crate::session::log::Log;
+use crate::fs::is_unfit;
+use crate::session::Log;
 use crate::verb::log::{self as verb, Asked, Of, Row};
 
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Error> {

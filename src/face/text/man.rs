@@ -10,7 +10,7 @@ use crate::face::args;
 use crate::face::args::help;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::fs::dir::Dir;
+use crate::fs::Dir;
 use crate::remedy::shell;
 
 /// Prints one manual page as roff, or writes all of them.

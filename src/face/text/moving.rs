@@ -9,8 +9,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::{args, figures};
-use crate::fs::interrupt::Input;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Input, Shown};
 use crate::moving::{Mapping, With};
 use crate::verb::moving;
 

@@ -2,11 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::compare::escape_terminal;
-use crate::compare::patch;
-use crate::compare::patch::Form;
-use crate::compare::span::{Part, Span};
-use crate::compare::view::View;
+use crate::compare::span::Part;
+use crate::compare::{Form, Span, View, escape_terminal, patch};
 use crate::face::out::Out;
 
 pub fn print(out: &Out, view: &View, form: Form) {

@@ -3,20 +3,18 @@
 use super::list::say_damaged;
 use super::list::shown;
 use super::list::who;
-use crate::compare::path_text::columns;
-use crate::compare::path_text::cut;
+use crate::compare::{columns, cut};
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::place::{self, cwd};
-use crate::session::change::Changes;
-use crate::tree::project::project_of;
-use crate::verb::log::Filter;
-use crate::verb::path_log as verb;
-use crate::verb::path_log::{Asked, Row, Touched};
+use crate::session::Changes;
+use crate::tree::project_of;
+use crate::verb::path_log::{Asked, Row};
 use crate::verb::snapshot::directory::dir;
+use crate::verb::{Filter, Touched, path_log as verb};
 
 /// Shows what changed the paths. `unknown`: the only one could be a session, but is none.
 pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<Ended, Error> {

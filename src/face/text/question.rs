@@ -3,19 +3,15 @@
 use super::agent::uncovered::lines;
 use super::heads::heads;
 use super::prune::plan;
-use crate::engine::job::Verb;
-use crate::engine::report::{LeftPath, Report};
+use crate::engine::{LeftPath, Report, Verb};
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::path::{AbsPath, Shown};
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::last_viewed::Unseen;
-use crate::verb::agent::uncovered::NotCovered;
+use crate::fs::{AbsPath, Shown};
+use crate::session::{Header, Id, Unseen};
 use crate::verb::error::{all_of, turns_in_words, whose};
-use crate::verb::question::Question;
 use crate::verb::restored::Row;
+use crate::verb::{NotCovered, Question};
 
 /// The most steps, and the most paths, that a question names.
 const STEPS: usize = 5;

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::verb::recover::{self as verb, Recovery};
-use crate::verb::resolve::killed_run::TakenIn;
+use crate::verb::recover as verb;
+use crate::verb::{Recovery, TakenIn};
 
 /// Recovers what was interrupted, and tells of it.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {

@@ -1,18 +1,12 @@
 //! Words for what was recovered.
 
-use crate::compare::path_text::cut;
-use crate::engine::job::Verb;
-use crate::engine::recover::finish::how_to_go_on;
+use crate::compare::cut;
 use crate::engine::recover::recovery;
-use crate::engine::recover::recovery::{Finding, Outcome, Recovered};
-use crate::engine::recover_and_lock::way_on;
-use crate::engine::report::LeftPath;
+use crate::engine::{Finding, LeftPath, Outcome, Recovered, Verb, how_to_go_on, way_on};
 use crate::error::{Error, command};
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::session::{Header, Id, Store};
 
 /// Tells what was recovered: the outcome, what may lie where nobody looks for it, and notes.
 pub fn say(out: &Out, one: &Recovered) {

@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::{args, figures};
-use crate::verb::fork::{Forked, fork as forked};
-use crate::verb::rewind::{Rewound, rewind as rewound};
+use crate::verb::fork::fork as forked;
+use crate::verb::rewind::rewind as rewound;
+use crate::verb::{Forked, Rewound};
 
 /// Makes a session stand at another of its steps.
 pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Error> {

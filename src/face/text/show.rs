@@ -3,25 +3,16 @@
 use super::list::shown;
 use super::steps::words;
 use super::{acts, coverage, fact};
-use crate::compare::path_text::cut;
-use crate::compare::path_text::cut_off;
-use crate::compare::path_text::shortened;
-use crate::compare::renames::Renames;
+use crate::compare::{Renames, cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side as Column};
 use crate::face::{args, place};
-use crate::fs::path::Shown;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::change::{Change, Sort};
-use crate::session::header::{Checkpoint, Header};
-use crate::session::open_session::Session;
-use crate::session::run_record::{Ending, How, Run};
-use crate::session::sides::Side;
-use crate::tree::danger::Danger;
-use crate::tree::state::sort_word;
-use crate::verb::resolve::standing::Standing;
+use crate::fs::Shown;
+use crate::session::{ActingAgent, Change, Checkpoint, Ending, Header, How, Run, Session, Side, Sort};
+use crate::tree::{Danger, sort_word};
+use crate::verb::Standing;
 use crate::verb::show::{self as verb, Shown as Value};
 
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
@@ -210,7 +201,7 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
     let kind = object.map_or("", |state| sort_word(state.sort()));
     let size = object.filter(|_| kind == "file").map_or(String::new(), |state| figures::bytes(state.size()));
     let mut path = call.out.shown(&change.path);
-    if let Some(crate::tree::state::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
+    if let Some(crate::tree::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
         path.push_str(&format!(" -> {}", Shown(target)));
     }
     let marks = [

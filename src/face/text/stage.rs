@@ -8,10 +8,9 @@ use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::place::cwd;
-use crate::fs::interrupt::Input;
-use crate::fs::path::Shown;
-use crate::session::stage::Write;
-use crate::verb::stage::{self, Edit};
+use crate::fs::{Input, Shown};
+use crate::session::Write;
+use crate::verb::{Edit, stage};
 
 /// Begins a session; prints its id alone.
 pub fn new(call: &Call, args: &args::New) -> Result<Ended, Error> {

@@ -9,21 +9,19 @@ use super::agent::turns;
 use super::list::say_damaged;
 use super::waiting::lines;
 use super::{cut_run, recovered};
-use crate::compare::path_text::cut;
-use crate::compare::path_text::cut_off;
+use crate::compare::{cut, cut_off};
 use crate::engine::recover::recovery;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::{args, figures};
-use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::snapshot::verify::Fault;
-use crate::verb::act::unconfirmed::Waiting;
+use crate::fs::AbsPath;
+use crate::session::{Header, Id, Status};
+use crate::snapshot::Fault;
 use crate::verb::run::cut_off::{is_cut_off, record};
-use crate::verb::status::{self as verb, Known, Overview, Prunable, Room, Running, Steps, StoreRow};
+use crate::verb::status::{self as verb, Steps};
+use crate::verb::{Known, Overview, Prunable, Room, Running, StoreRow, Waiting};
 
 pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
     let (path, store) = (call.store_path()?, call.store()?);

@@ -6,21 +6,15 @@ use serde::Serialize;
 
 use super::graph::{self, Row as Line};
 use super::list::who;
-use crate::compare::path_text::cut;
-use crate::compare::path_text::cut_off;
+use crate::compare::{cut, cut_off};
 use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::fs::path::Shown;
-use crate::session::change::Sort;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::run_record::{Arg, Ending};
-use crate::session::steps::Step;
+use crate::fs::Shown;
+use crate::session::{Arg, Ending, Header, Id, Session, Sort, Step};
 use crate::verb::steps::{self as verb, Steps, count};
 
 /// A step in a page. What is usual is left out: it stands on the one before it, and ended with 0.

@@ -3,7 +3,7 @@
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::verb::act::unconfirmed::Waiting;
+use crate::verb::Waiting;
 
 /// The time until which it waits.
 fn until(waiting: &Waiting) -> String {

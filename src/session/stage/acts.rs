@@ -6,14 +6,11 @@ use std::rc::Rc;
 
 use super::staging::{Staging, Write, holds_content, open_directory, refuse};
 use crate::error::{At, Error};
-use crate::fs::dir::Entry;
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Entry, interrupt};
 use crate::session::change::{Before, Change, Marks, object_name};
 use crate::session::inherit;
 use crate::session::open_session::{part, split_last};
-use crate::tree::state::{Meta, Object, State, What};
-use crate::tree::walk::Walk;
+use crate::tree::{Meta, Object, State, Walk, What};
 
 const NO_SUID: u32 = 0o1777;
 

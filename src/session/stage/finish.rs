@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use super::staging::{Staging, holds_content, refuse};
 use crate::error::{Error, Kind, command};
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir};
 use crate::session::change::{Change, Changes, Line, object_name};
 use crate::session::open_session::part;
-use crate::tree::state::State;
+use crate::tree::State;
 
 impl Staging<'_> {
     /// Checks that all `before`s fit each other. Each is of the moment of its first staging; if somebody else has been at work in

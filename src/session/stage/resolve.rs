@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::staging::{Staging, refuse};
 use crate::error::{At, Error};
-use crate::fs::mounts;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown, mounts};
 use crate::session::error::not_staged;
-use crate::tree::state::{State, What};
+use crate::tree::{State, What};
 
 impl Staging<'_> {
     /// Makes the path absolute against `cwd`, its parent resolved as realpath does, the last component not. Follows what is staged: a

@@ -7,9 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::error::{At, Error, IoError, command};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Fs};
 use crate::remedy::Remedy;
 use crate::session::change::{Before, Change, Changes, Marks, Sort, object_name};
 use crate::session::error::{not_now, not_staged};
@@ -17,10 +15,7 @@ use crate::session::header::{Origin, Status};
 use crate::session::inherit;
 use crate::session::open_session::Locked;
 use crate::session::store::Store;
-use crate::tree::hash::{Hash, Hasher};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::{Meta, Object, State, What};
+use crate::tree::{Hash, Hasher, Meta, Object, Seen, State, What, observe};
 
 /// A staging by hand: the session under its lock, with what it holds so far. Nothing counts before [`Staging::finish`].
 pub struct Staging<'a> {
@@ -161,7 +156,7 @@ impl<'a> Staging<'a> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let (mode, umask) = match asked {
             Some(mode) => (mode, 0),
-            None => (usual, crate::fs::umask::callers()),
+            None => (usual, crate::fs::callers()),
         };
         Ok(inherit::new_meta(&directory, is_dir, mode, umask, uid, gid, crate::fs::now()))
     }

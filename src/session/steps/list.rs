@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use super::record::{FILE, PartedPaths, Step, StepLine};
 use crate::error::{At, Error, command};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::session::change::{Change, Changes, Line};
 use crate::session::changes_file::Last;
 use crate::session::error::{damaged, not_now};

@@ -5,9 +5,7 @@ use std::fs::File;
 use super::list::{Base, StepList};
 use super::record::{Added, FILE, LineRef, Step};
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Entry, Fs};
 use crate::session::act::LastAct;
 use crate::session::change::{Changes, Line};
 use crate::session::header::{Header, Steps};
@@ -77,12 +75,7 @@ impl Locked {
         records.extend(added.text(&mut step));
         append(fs, self.dir.at(FILE), of_header.bytes, &records)?;
         of_header.bytes += records.len() as u64;
-        append(
-            fs,
-            self.dir.at(b"changes.jsonl"),
-            net.end(),
-            &lines.iter().map(crate::tree::json::line).collect::<Vec<_>>().concat(),
-        )?;
+        append(fs, self.dir.at(b"changes.jsonl"), net.end(), &lines.iter().map(crate::tree::line).collect::<Vec<_>>().concat())?;
         header.unsynced |= step.unsynced;
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
@@ -120,7 +113,7 @@ impl Locked {
         list.check(&self.header, n)?;
         let mut then = list.net(self, n)?;
         then.learn(part);
-        self.stand_at(fs, (list, then), n, (header, crate::tree::json::line(&LineRef::Joined(split))))
+        self.stand_at(fs, (list, then), n, (header, crate::tree::line(&LineRef::Joined(split))))
     }
 
     /// Makes the session stand at step `n`, with these records behind those of its steps.
@@ -144,7 +137,7 @@ impl Locked {
         let mut files = Vec::new();
         for (name, end, bytes) in [
             (FILE, of_header.bytes, records),
-            (&b"changes.jsonl"[..], net.end(), lines.iter().map(crate::tree::json::line).collect::<Vec<_>>().concat()),
+            (&b"changes.jsonl"[..], net.end(), lines.iter().map(crate::tree::line).collect::<Vec<_>>().concat()),
         ] {
             of_header.bytes += if name == FILE { bytes.len() as u64 } else { 0 };
             files.push(append(fs, self.dir.at(name), end, &bytes)?);
@@ -197,7 +190,7 @@ fn differing(now: &Changes, then: &Changes) -> Vec<Line> {
 /// Puts bytes behind the first `end` ones of a file, in place of what an interrupted recant left there. The caller syncs.
 fn append(fs: &Fs, at: Entry<'_>, end: u64, bytes: &[u8]) -> Result<File, Error> {
     let file = fs.append(at)?;
-    if crate::fs::dir::stat_of(&file).at("look at", at)?.size > end {
+    if crate::fs::stat_of(&file).at("look at", at)?.size > end {
         fs.set_size(&file, end, at)?;
     }
     fs.write(&file, bytes, at)?;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Time};
 use crate::session::acting_agent::ActingAgent;
 use crate::session::change::{Change, Changes, DirectoryTime, Line, Sort};
 use crate::session::header::Header;
@@ -135,16 +134,16 @@ impl Added {
     fn lines(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for change in &self.own.list {
-            crate::tree::json::append_line(&mut bytes, &LineRef::Change(change));
+            crate::tree::append_line(&mut bytes, &LineRef::Change(change));
         }
         for time in &self.own.directory_times {
-            crate::tree::json::append_line(&mut bytes, &LineRef::DirectoryTime(time));
+            crate::tree::append_line(&mut bytes, &LineRef::DirectoryTime(time));
         }
         for line in &self.net {
-            crate::tree::json::append_line(&mut bytes, &LineRef::Net(line));
+            crate::tree::append_line(&mut bytes, &LineRef::Net(line));
         }
         for path in &self.left {
-            crate::tree::json::append_line(&mut bytes, &LineRef::Left(path));
+            crate::tree::append_line(&mut bytes, &LineRef::Left(path));
         }
         bytes
     }
@@ -153,7 +152,7 @@ impl Added {
     pub fn text(&self, step: &mut Step) -> Vec<u8> {
         let lines = self.lines();
         (step.bytes, step.left) = (lines.len() as u64, self.left.len() as u64);
-        let mut bytes = crate::tree::json::line(&LineRef::Step(step));
+        let mut bytes = crate::tree::line(&LineRef::Step(step));
         bytes.extend_from_slice(&lines);
         bytes
     }

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Sort, Stat, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dev, Sort, Stat, Time};
 use crate::snapshot::content::Keeping;
 use crate::snapshot::hashing::Hashing;
 use crate::snapshot::index::{Index, Known, Making};
@@ -12,7 +10,7 @@ use crate::snapshot::manifest::{At, Counts, Entry, PathLine, Writing};
 use crate::snapshot::previous_objects::Peeked;
 use crate::snapshot::rules::Why;
 use crate::snapshot::series::Series;
-use crate::tree::hash::Hash;
+use crate::tree::Hash;
 
 /// A snapshot in the making.
 pub(super) struct Taking<'a> {

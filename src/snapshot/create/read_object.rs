@@ -9,18 +9,14 @@ use rustix::io::Errno;
 
 use super::draft::{Content, Seen, Taking, has_several_names};
 use crate::error::{At as _, Error, reason};
-use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
-use crate::fs::lease::{Writers, writers};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Sort, Stat, Writers, stat_of, writers, xattrs_of};
 use crate::snapshot::content::{PACKED, SteadyFile, is_same};
 use crate::snapshot::error::of_ours;
 use crate::snapshot::index::Known;
 use crate::snapshot::manifest::{At, Entry, Merged};
 use crate::snapshot::paths::whole;
 use crate::snapshot::snapshot_walk::Object;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::state::{Meta, State, What};
+use crate::tree::{Hash, Meta, State, What, observe};
 
 impl Taking<'_> {
     /// Looks at an object, and at its content if it has some: known content is not read, as long as it is `believed`.

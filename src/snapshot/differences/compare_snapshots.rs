@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::difference::{Compared, Difference, Times, VCS_STAYS, difference, root, same};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::snapshot::hard_links::Names;
 use crate::snapshot::manifest;
 use crate::snapshot::manifest::{Entry, Merged};

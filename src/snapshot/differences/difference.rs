@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
-use crate::fs::device_number::Dev;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dev, Time};
 use crate::snapshot::hard_links;
 use crate::snapshot::hard_links::Names;
 use crate::snapshot::manifest::{At, Entry};
-use crate::tree::observe::Seen;
-use crate::tree::state::{Fingerprint, Likeness, Object as There, State};
+use crate::tree::{Fingerprint, Likeness, Object as There, Seen, State};
 
 /// A path that differs. Paths have the directory as `/`.
 #[derive(Debug, Clone)]

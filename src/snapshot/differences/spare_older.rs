@@ -5,11 +5,10 @@ use std::hash::Hash;
 
 use super::difference::{Compared, Difference};
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Time};
 use crate::snapshot::manifest::Merged;
 use crate::snapshot::series::Series;
-use crate::tree::state::{State, What};
+use crate::tree::{State, What};
 
 /// The reason why something stays that was there before the snapshot.
 pub const OLDER: &str = "it was there before, under another name or not covered";
@@ -25,7 +24,7 @@ struct KnownContent {
 /// The content of an object that has some.
 #[derive(PartialEq, Eq, Hash)]
 enum Content {
-    File(crate::tree::hash::Hash),
+    File(crate::tree::Hash),
     Link(Vec<u8>),
 }
 

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::difference::{Compared, Difference, Shared, Times, VCS_STAYS, difference, same};
 use super::spare_older::OLDER_FORCIBLE;
 use crate::error::Error;
-use crate::fs::device_number::Dev;
-use crate::fs::dir::{Sort, Time};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dev, Sort, Time};
 use crate::snapshot::content::Kept;
 use crate::snapshot::error::of_ours;
 use crate::snapshot::hard_links::Names;
@@ -19,9 +17,7 @@ use crate::snapshot::rule_source::{Before, Source};
 use crate::snapshot::rules::{Rules, Vcs, Why, is_vcs};
 use crate::snapshot::series::Series;
 use crate::snapshot::snapshot_walk::{Object, Unseen, WalkAhead, WalkStep};
-use crate::tree::observe;
-use crate::tree::observe::Seen;
-use crate::tree::state::What;
+use crate::tree::{Seen, What, observe};
 
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";

@@ -4,28 +4,20 @@ use std::rc::Rc;
 
 use globset::GlobSetBuilder;
 
+use crate::capture::Rest;
 use crate::capture::layers::rejoin;
-use crate::capture::layers::rejoin::Rest;
-use crate::checkpoint::limits::Limits;
+use crate::checkpoint::Limits;
 use crate::commit::{self, Request};
-use crate::engine::Effect;
-use crate::engine::job::{Job, OnConflict, Verb};
-use crate::engine::minor_conflicts;
-use crate::engine::minor_conflicts::{JobRequest, Minor};
 use crate::engine::plan::conflict;
-use crate::engine::plan::conflict::{Conflict, SinceAct};
-use crate::engine::plan::left_out::{LeftOut, MinorPaths};
-use crate::engine::report::Report;
+use crate::engine::{
+    Conflict, Effect, Job, JobRequest, LeftOut, Minor, MinorPaths, OnConflict, Report, SinceAct, Verb, minor_conflicts,
+};
 use crate::error::{Against, Error, Kind, Reason};
-use crate::fs::dir::leads_nowhere;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, leads_nowhere};
 use crate::rollback;
-use crate::session::act::Part;
-use crate::session::change::Change;
-use crate::session::open_session::{Locked, Session};
-use crate::session::store::Store;
+use crate::session::{Change, Locked, Part, Session, Store};
 use crate::settings::{OnLimit, path_glob};
-use crate::tree::project::project_of;
+use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::Subject;
@@ -108,7 +100,7 @@ pub fn carry_out(
 ) -> Result<Report, Error> {
     // Two operations of one store could undo each other.
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(desk.store_lock(store)?) };
-    crate::fs::roots::open_many();
+    crate::fs::open_many();
     let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
     let limits = Limits { max_files, max_size, on_limit: act.on_limit };
     let denied = named_by("commit.deny", &desk.config.deny.value)?;
@@ -179,7 +171,7 @@ pub fn prevented_by(error: &Error) -> Vec<Against> {
 
 /// The paths that the globs of a setting name, and all below them.
 fn named_by(key: &str, globs: &[String]) -> Result<MinorPaths, Error> {
-    let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
+    let broken = |error: globset::Error| crate::engine::refused_at(key, error);
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         set.add(path_glob(glob).map_err(broken)?);

@@ -2,11 +2,7 @@
 
 use super::unconfirmed::{DIRECTORY, Waiting};
 use crate::error::Error;
-use crate::session::deadline::Deadline;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Deadline, Header, Id, Locked, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;

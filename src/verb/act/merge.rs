@@ -1,20 +1,11 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use crate::capture::layers::choice::choose;
-use crate::capture::layers::choice::may_choose;
-use crate::capture::layers::choice_terms::Choice;
-use crate::compare::merge_onto_tree::onto;
-use crate::compare::merge_onto_tree::{MergeResult, MergedChange};
-use crate::compare::sources::Sources;
+use crate::capture::{Choice, choose, may_choose};
+use crate::compare::{MergeResult, MergedChange, Sources, onto};
 use crate::error::{Against, Error};
-use crate::fs::interrupt::{self, OnSignal};
-use crate::fs::path::AbsPath;
-use crate::session::change::Change;
-use crate::session::merge_base;
-use crate::session::open_session::Locked;
-use crate::session::run_record::Arg;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, OnSignal, interrupt};
+use crate::session::{Arg, Change, Locked, Store, merge_base};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;

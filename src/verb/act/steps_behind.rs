@@ -1,7 +1,7 @@
 //! The steps that a commit leaves behind.
 
 use crate::error::Error;
-use crate::session::open_session::Session;
+use crate::session::Session;
 
 /// The steps that a commit leaves behind: those that are not below the head can be gone back to only until then.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,7 @@
 //! Sessions that a verb begins for itself and fills at once. One that comes to nothing is removed, and nobody sees it.
 
 use crate::error::Error;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Locked, Store};
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
 

@@ -7,11 +7,8 @@
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::session::deadline::Deadline;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::fs::Time;
+use crate::session::{Deadline, Header, Id, Store};
 use crate::tree::time;
 
 /// The directory of the store with an empty file for each, by its session's id.

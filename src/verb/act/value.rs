@@ -4,10 +4,9 @@ use serde::Serialize;
 
 use super::steps_behind::Behind;
 use super::unconfirmed::Waiting;
-use crate::capture::layers::rejoin::Rest;
-use crate::engine::report::Report;
-use crate::session::id::Id;
-use crate::session::open_session::Session;
+use crate::capture::Rest;
+use crate::engine::Report;
+use crate::session::{Id, Session};
 
 /// An act on the tree: what it did, or would do. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use super::here::{Here, is_back};
 use super::uncovered::{NotCovered, not_covered};
-use crate::agent::turn::Turn;
-use crate::agent::uncovered::fates;
+use crate::agent::{Turn, fates};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
+use crate::fs::AbsPath;
+use crate::session::Id;
 use crate::snapshot::whole;
 use crate::verb::desk::Desk;
 use crate::verb::error;

@@ -2,16 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::agent::facts::Form;
-use crate::agent::known::Agent;
-use crate::agent::places::{File, unparsed};
-use crate::agent::receipt::Receipt;
-use crate::agent::settings;
-use crate::agent::settings::command::Command;
-use crate::agent::settings::edit::Edit;
+use crate::agent::{Agent, Command, Edit, File, Form, Receipt, settings, unparsed};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::tree::hash::Hash;
+use crate::fs::AbsPath;
+use crate::tree::Hash;
 use crate::verb::desk::Desk;
 
 /// A file of settings that is edited.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::Remedy;
 
 /// A reason why hooks do not fire, or what else is to be known of them.

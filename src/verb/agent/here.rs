@@ -3,19 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::take::{Taken, settle};
-use crate::agent::turn::{Place, Turn};
-use crate::agent::turns::Turns;
-use crate::agent::uncovered::{fates, own};
-use crate::capture::place::mount_plan::working_directory;
-use crate::capture::run::is_inside::capture;
+use crate::agent::{Place, Turn, Turns, fates, own};
+use crate::capture::{capture, working_directory};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::own_store;
-use crate::session::store::Store;
-use crate::snapshot::series::Series;
-use crate::tree::project::project_of;
+use crate::fs::AbsPath;
+use crate::session::{Header, Id, Status, Store, own_store};
+use crate::snapshot::Series;
+use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::resolve::scope::Scope;

@@ -7,25 +7,15 @@ use std::time::Duration;
 
 use super::take::{Taking, home, is_taken, look};
 use super::uncovered::{NotCovered, not_covered};
-use crate::agent::event::{Effect, Event, Tool, What};
-use crate::agent::known::Agent;
-use crate::agent::look::Look;
-use crate::agent::look::id;
-use crate::agent::seen::Seen;
-use crate::agent::turn::{Call, Head, Line, Named, Place, Ran, Turn, When};
-use crate::agent::turns::Turns;
-use crate::agent::uncovered::fates;
-use crate::capture::run::is_inside::capture;
+use crate::agent::{
+    Agent, Call, Effect, Event, Head, Line, Look, Named, Place, Ran, Seen, Tool, Turn, Turns, What, When, fates, id,
+};
+use crate::capture::capture;
 use crate::error::{Error, shell_word};
-use crate::fs::dir::{Dir, Time};
-use crate::fs::path::AbsPath;
-use crate::fs::resolve::absolute;
-use crate::session::acting_agent::Pointer;
-use crate::session::store::Store;
-use crate::snapshot::choose_directory;
-use crate::snapshot::rules::Why;
-use crate::snapshot::whole;
-use crate::tree::project::project_of;
+use crate::fs::{AbsPath, Dir, Time, absolute};
+use crate::session::{Pointer, Store};
+use crate::snapshot::{Why, choose_directory, whole};
+use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 

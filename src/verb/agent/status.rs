@@ -6,20 +6,10 @@ use serde::Serialize;
 
 use super::fault::{Fault, Place, Sort};
 use super::take::{home, rules};
-use crate::agent::facts::{Check, Scope};
-use crate::agent::known::Agent;
-use crate::agent::places::{File, files};
-use crate::agent::seen::Seen;
-use crate::agent::settings::command::Command;
-use crate::agent::surroundings::Surroundings;
-use crate::agent::{programs, settings};
+use crate::agent::{Agent, Check, Command, File, Scope, Seen, Surroundings, files, programs, settings};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::fs::program::is_program;
-use crate::snapshot::choose_directory;
-use crate::snapshot::rules::Why;
-use crate::snapshot::snapshot_walk::{Walk, WalkStep};
-use crate::snapshot::whole;
+use crate::fs::{AbsPath, is_program};
+use crate::snapshot::{Walk, WalkStep, Why, choose_directory, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, hooks as fault};
 

@@ -8,24 +8,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::agent::look::Look;
-use crate::agent::turn::{Head, Line, Turn, When, Wrote, mark};
-use crate::agent::turns::Turns;
+use crate::agent::{Head, Line, Look, Turn, Turns, When, Wrote, mark};
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::fs::resolve::absolute;
-use crate::session::run_in_place;
-use crate::session::store::Store;
-use crate::snapshot::choose_directory;
-use crate::snapshot::create::{SnapshotRequest, SnapshotResult, create_seen};
-use crate::snapshot::differences;
-use crate::snapshot::manifest::OF_TURN;
-use crate::snapshot::prune_snapshots;
-use crate::snapshot::rule_source::{Earlier, Source};
-use crate::snapshot::rules::{Cover, Rules, Vcs};
-use crate::snapshot::series::{Locked, Series};
-use crate::snapshot::whole;
-use crate::tree::state::State;
+use crate::fs::{AbsPath, absolute};
+use crate::session::{Store, run_in_place};
+use crate::snapshot::{
+    Cover, Earlier, Locked, OF_TURN, Rules, Series, SnapshotRequest, SnapshotResult, Source, Vcs, choose_directory, create_seen,
+    differences, prune_snapshots, whole,
+};
+use crate::tree::State;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 

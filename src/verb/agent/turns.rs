@@ -3,13 +3,10 @@
 use serde::Serialize;
 
 use super::here::{Here, is_back};
-use crate::agent::known::Agent;
-use crate::agent::turn::Turn;
-use crate::agent::uncovered::{fates, own};
+use crate::agent::{Agent, Turn, fates, own};
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
+use crate::fs::{AbsPath, Time};
+use crate::session::Id;
 use crate::tree::time;
 use crate::verb::desk::Desk;
 

@@ -2,13 +2,12 @@
 
 use serde::Serialize;
 
-use crate::agent::uncovered::{Became, Fate};
-use crate::compare::path_text::Names;
+use crate::agent::{Became, Fate};
+use crate::compare::Names;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::Remedy;
-use crate::snapshot::rules::Why;
-use crate::snapshot::whole;
+use crate::snapshot::{Why, whole};
 use crate::verb::error::{head_back, move_back, part_back};
 
 /// A thing that is not covered, as JSON has it: docs/json.md.

@@ -3,17 +3,11 @@
 use serde::Serialize;
 
 use super::compared::is_listed;
-use crate::compare::blocks::block::Block;
-use crate::compare::entries::{CHANGED, Entries};
-use crate::compare::sources::Sources;
+use crate::compare::{Block, CHANGED, Entries, Sources};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, Sort};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::verb::resolve::named_changes::TypedPath;
-use crate::verb::resolve::named_changes::chosen;
+use crate::fs::AbsPath;
+use crate::session::{Change, Changes, Id, Session, Side, Sort};
+use crate::verb::resolve::named_changes::{TypedPath, chosen};
 
 /// Changes of a session, as JSON has them: docs/json.md.
 #[derive(Serialize)]

@@ -2,21 +2,12 @@
 
 use serde::Serialize;
 
-use crate::compare::renames::Renames;
-use crate::compare::sources::{Content, End, Sources};
-use crate::compare::step_differences::{Differences, Place, States};
-use crate::compare::view::View;
+use crate::compare::{Content, Differences, End, Place, Renames, Sources, States, View};
 use crate::error::Error;
-use crate::session::change::{Change, Changes, Sort};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::session::steps::Step;
-use crate::session::store::Store;
+use crate::session::{Change, Changes, Id, Session, Side, Sort, Step, Store};
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
-use crate::verb::resolve::named_changes::TypedPath;
-use crate::verb::resolve::named_changes::chosen_among;
+use crate::verb::resolve::named_changes::{TypedPath, chosen_among};
 
 /// The two sides of a comparison.
 #[derive(Clone, Copy)]

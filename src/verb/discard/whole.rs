@@ -5,25 +5,16 @@ use serde::Serialize;
 use crate::checkpoint::manifest;
 use crate::engine::recover_and_lock;
 use crate::error::{Error, Kind};
-use crate::fs::dir::Time;
-use crate::fs::interrupt::{self, OnSignal};
-use crate::session::act::TakesBack;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::Locked;
-use crate::session::prune_sessions;
-use crate::session::store::Store;
-use crate::session::undo_target::FREED;
+use crate::fs::{OnSignal, Time, interrupt};
+use crate::session::{FREED, Header, Id, Locked, Status, Store, TakesBack, log, prune_sessions};
 use crate::tree::time;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;
 use crate::verb::question::Question;
-use crate::verb::resolve::guard;
 use crate::verb::resolve::scope::Scope;
 use crate::verb::resolve::want::Want;
-use crate::verb::resolve::which;
+use crate::verb::resolve::{guard, which};
 
 /// Sessions that were discarded, or would be. JSON: docs/json.md.
 #[derive(Debug, Serialize, Default)]

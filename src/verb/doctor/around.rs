@@ -1,9 +1,9 @@
 //! The facts that `doctor` has from its face.
 
-use crate::agent::surroundings::Surroundings as OfAgents;
-use crate::capture::place::layout::Pass;
+use crate::agent::Surroundings as OfAgents;
+use crate::capture::Pass;
 use crate::error::Error;
-use crate::fs::program::in_path;
+use crate::fs::in_path;
 
 /// Facts about this process.
 pub struct Surroundings<'a> {

@@ -12,11 +12,11 @@ pub use ways::{Verdict, Way};
 
 use super::desk::Desk;
 use super::run::trial::{self, Tried};
-use crate::capture::run::is_inside::capture;
-use crate::capture::space::probe::{self, Finding, Here};
+use crate::capture::space::probe;
+use crate::capture::{Finding, Here, capture};
 use crate::error::{Error, Kind};
 use crate::remedy::Remedy;
-use crate::session::run_record::Coverage;
+use crate::session::Coverage;
 
 /// The ways that work here, as JSON has them: docs/json.md.
 #[derive(Serialize)]

@@ -1,11 +1,10 @@
 //! The trial of a snapshot, which leaves nothing behind.
 
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::resolve::absolute;
-use crate::session::store::Store;
-use crate::snapshot::create::{SnapshotRequest, create};
-use crate::snapshot::series::Series;
+use crate::fs::{Dir, absolute};
+use crate::session::Store;
+use crate::snapshot::create::create;
+use crate::snapshot::{Series, SnapshotRequest};
 use crate::verb::desk::Desk;
 use crate::verb::error::miscounted;
 

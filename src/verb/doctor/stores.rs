@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::around::Surroundings;
 use crate::error::{Error, shell_word};
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir};
 use crate::remedy::{Command, shell};
-use crate::session::store::Store;
+use crate::session::Store;
 use crate::verb::desk::Desk;
 use crate::verb::run::trial;
 

@@ -2,18 +2,13 @@
 
 use std::path::Path;
 
-use crate::compare::entries::CHANGED;
-use crate::compare::path_text::cut_off;
-use crate::engine::job::Verb;
+use crate::compare::{CHANGED, cut_off};
+use crate::engine::Verb;
 use crate::engine::plan::conflict;
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::error::not_now;
-use crate::session::header::{Header, Status};
-use crate::session::id::Id;
-use crate::session::run_record::Failed;
-use crate::session::undo_target::{FREED, UndoableAct};
+use crate::session::{FREED, Failed, Header, Id, Status, UndoableAct, not_now};
 use crate::settings::grouped;
 use crate::tree::time;
 

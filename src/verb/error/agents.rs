@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::io;
 
-use crate::agent::turn::{Head, Turn, When};
-use crate::capture::place::mount_plan::working_directory;
+use crate::agent::{Head, Turn, When};
+use crate::capture::working_directory;
 use crate::error::{Error, Kind, command, reason, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Remedy, shell, words};
-use crate::session::header::{Header, Status};
+use crate::session::{Header, Status};
 use crate::verb::agent::fault::Place;
 
 /// The error for a project whose turns were noted at another path.

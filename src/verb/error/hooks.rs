@@ -1,9 +1,8 @@
 //! Why the hooks of an agent do not fire, and what else is to be known of them.
 
-use crate::agent::facts::Scope;
-use crate::agent::known::Agent;
+use crate::agent::{Agent, Scope};
 use crate::error::command;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::Command;
 use crate::verb::agent::fault::{Fault, Sort};
 

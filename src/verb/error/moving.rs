@@ -1,11 +1,10 @@
 //! Errors about sessions that move.
 
 use super::sessions::refused;
-use crate::engine::job::Verb;
-use crate::engine::plan::conflict::{self, Conflict};
+use crate::engine::plan::conflict;
+use crate::engine::{Conflict, Verb};
 use crate::error::{Against, Error, Kind, command};
-use crate::session::header::Status;
-use crate::session::id::Id;
+use crate::session::{Id, Status};
 use crate::settings::grouped;
 
 /// The error for an export of a session that the tree does not fit any more.

@@ -2,10 +2,10 @@
 
 use super::acts::plural;
 use crate::error::{Error, Kind as ErrorKind, command};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Command, shell};
 use crate::settings::bytes;
-use crate::snapshot::error::heal;
+use crate::snapshot::heal;
 use crate::verb::prune::kind::Kind;
 
 /// The reason why snapshots stay that are of an unknown directory.

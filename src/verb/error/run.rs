@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::agent::known::Agent;
+use crate::agent::Agent;
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::id::Id;
+use crate::session::Id;
 use crate::verb::fact::{Collected, Lost};
 
 /// The error of a command that was not started, whatever stood in its way.

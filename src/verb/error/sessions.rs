@@ -3,16 +3,11 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-use crate::capture::run::is_inside::Inside;
+use crate::capture::Inside;
 use crate::error::{Error, Kind, command, shell_word};
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Time};
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::act::LastAct;
-use crate::session::change::Changes;
-use crate::session::error::not_now;
-use crate::session::header::{Checkpoint, Counts, Header, Origin, Status};
-use crate::session::id::Id;
+use crate::session::{Changes, Checkpoint, Counts, Header, Id, LastAct, Origin, Status, not_now};
 use crate::settings::edits;
 use crate::tree::time;
 use crate::verb::resolve::want::Want;

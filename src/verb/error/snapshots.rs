@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use crate::error::{Error, command, shell_word};
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::Command;
-use crate::snapshot::error::heal;
+use crate::snapshot::heal;
 use crate::verb::snapshot::directory::dir;
 
 /// The error for a path in the place of a snapshot's number. `so`: the call that has both.

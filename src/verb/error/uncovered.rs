@@ -1,11 +1,11 @@
 //! The commands that take back what a turn did to things that its snapshots do not cover. They leave the files alone.
 
-use crate::agent::repository::Part;
-use crate::compare::path_text::Names;
+use crate::agent::Part;
+use crate::compare::Names;
 use crate::error::shell_word;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::{Command, shell};
-use crate::tree::git_head::Head;
+use crate::tree::Head;
 
 /// Moves a thing back.
 pub fn move_back(names: &Names, from: &AbsPath, to: &AbsPath) -> Command {

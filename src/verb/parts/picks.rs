@@ -1,14 +1,10 @@
 //! Picks of a person on a screen, as verbs take them: in place of the paths and blocks that a call names.
 
 use super::select::Selection;
-use crate::compare::entries::Taken;
-use crate::compare::selection::Picked;
-use crate::compare::sources::Sources;
+use crate::compare::{Picked, Sources, Taken};
 use crate::error::{Against, Error};
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
-use crate::session::open_session::Session;
-use crate::session::parts::may_part;
+use crate::fs::AbsPath;
+use crate::session::{Change, Changes, Session, may_part};
 use crate::verb::error;
 
 /// Refuses picks if something else stands there than was shown.

@@ -5,19 +5,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::compare::blocks::choice::Choice;
 use crate::compare::blocks::numbers;
-use crate::compare::entries::{Entries, Taken};
-use crate::compare::sources::Sources;
+use crate::compare::{Choice, Entries, Sources, Taken};
+use crate::engine::Rules;
 use crate::engine::plan::choose;
-use crate::engine::plan::choose::Rules;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, Sort};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::tree::state::{Object, State};
+use crate::fs::AbsPath;
+use crate::session::{Change, Changes, Id, Session, Side, Sort};
+use crate::tree::{Object, State};
 use crate::verb::error;
 use crate::verb::resolve::named_changes::TypedPath;
 

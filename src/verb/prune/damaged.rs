@@ -1,12 +1,10 @@
 //! Drops a session whose header cannot be read, and tells what is lost with it.
 
 use super::report::{Contents, Lost, Sessions};
-use crate::checkpoint::manifest::Manifest;
+use crate::checkpoint::Manifest;
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::session::log;
-use crate::session::store::Store;
-use crate::session::unreadable::Remains;
+use crate::fs::AbsPath;
+use crate::session::{Remains, Store, log};
 use crate::verb::desk::Desk;
 use crate::verb::error::IS_HELD;
 use crate::verb::fact::Said;

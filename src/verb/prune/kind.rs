@@ -2,12 +2,7 @@
 
 use crate::error::Error;
 use crate::fs::Fs;
-use crate::session::header::Header;
-use crate::session::open_session::Locked;
-use crate::session::prune_sessions;
-use crate::session::prune_sessions::is_awaited;
-use crate::session::prune_sessions::is_needed;
-use crate::session::store::Store;
+use crate::session::{Header, Locked, Store, is_awaited, is_needed, prune_sessions};
 use crate::verb::retention::{Committed, keeps_overwritten, may_go, may_lose_checkpoint};
 
 /// A kind of what is pruned.

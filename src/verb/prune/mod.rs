@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::desk::Desk;
 use crate::error::Error;
-use crate::snapshot::prune_snapshots::Which;
+use crate::snapshot::Which;
 use kind::Kind;
 use report::Pruned;
 use sessions::Wanted;

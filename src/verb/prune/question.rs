@@ -2,9 +2,8 @@
 
 use super::kind::{Kind, Loss};
 use super::report::All;
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
+use crate::fs::AbsPath;
+use crate::session::{Header, Id};
 
 /// A prune that is asked about.
 pub enum Prune<'a> {

@@ -4,11 +4,9 @@ use serde::{Serialize, Serializer};
 
 use super::kind::Kind;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::store::Broken;
-use crate::snapshot::series::Series;
+use crate::fs::AbsPath;
+use crate::session::{Broken, Header, Id};
+use crate::snapshot::Series;
 
 /// A prune: of one kind, or of all by the settings.
 #[derive(Serialize)]

@@ -8,14 +8,10 @@ use super::scope::Scope;
 use super::want::Want;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::interrupt;
-use crate::session::header::{Header, Origin, Status};
-use crate::session::id::{self, Id};
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Header, Id, Locked, Origin, Status, Store, id};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::error::no_name;
-use crate::verb::error::refusal;
+use crate::verb::error::{no_name, refusal};
 use crate::verb::fact::Said;
 
 /// How a call names the session.
@@ -129,7 +125,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
         }
         error => error,
     })?;
-    crate::engine::recover_and_lock::refuse_interrupted(store, id)?;
+    crate::engine::refuse_interrupted(store, id)?;
     if session.header.uncollected {
         killed_run::collect(desk, store, &mut session)?;
     }

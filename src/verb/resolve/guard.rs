@@ -4,8 +4,7 @@
 //! a person can.
 
 use crate::error::Error;
-use crate::session::header::Header;
-use crate::session::open_session::Session;
+use crate::session::{Header, Session};
 use crate::settings::AgentCommit;
 use crate::verb::desk::Desk;
 use crate::verb::error;
@@ -13,7 +12,7 @@ use crate::verb::error;
 /// The variable that tells of an agent which may make nothing real. Inside a run nothing is.
 pub fn limited(desk: &Desk) -> Option<&'static str> {
     let variable = desk.caller.variable()?;
-    let is_allowed = desk.config.agent_commit.value == AgentCommit::Allow || crate::capture::run::is_inside::inside().is_some();
+    let is_allowed = desk.config.agent_commit.value == AgentCommit::Allow || crate::capture::inside().is_some();
     (!is_allowed).then_some(variable)
 }
 

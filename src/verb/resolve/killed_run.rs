@@ -1,10 +1,8 @@
 //! Collects the changes of a run whose recant was killed into its session, when that is next named.
 
-use crate::capture::run::collect_killed::collect_killed as collect_into;
+use crate::capture::collect_killed as collect_into;
 use crate::error::{Error, Kind};
-use crate::session::id::Id;
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::session::{Id, Locked, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::{Collected, Lost, Said};

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
-use crate::session::id::Id;
+use crate::fs::AbsPath;
+use crate::session::{Changes, Id};
 use crate::verb::error::not_in_session;
 
 /// A path as somebody gave it, below the working directory: absolute, with links and `..` as they were typed.

@@ -2,10 +2,7 @@
 
 use super::scope::Scope;
 use crate::error::Error;
-use crate::session::header::Header;
-use crate::session::log;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
+use crate::session::{Header, Session, Store, log};
 use crate::verb::desk::Desk;
 use crate::verb::fact::{News, Said};
 use crate::verb::question::Question;

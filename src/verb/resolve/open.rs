@@ -5,18 +5,12 @@ use super::killed_run;
 use super::want::Want;
 use super::which;
 use crate::engine::recover::recovery;
-use crate::engine::recover::recovery::Recovered;
-use crate::engine::recover_and_lock;
-use crate::engine::recover_and_lock::Settled;
+use crate::engine::{Recovered, Settled, recover_and_lock};
 use crate::error::{Error, Kind};
-use crate::fs::lock::Lock;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::open_session::{Locked, Session};
-use crate::session::store::Store;
+use crate::fs::Lock;
+use crate::session::{Header, Id, Locked, Session, Store};
 use crate::verb::desk::Desk;
-use crate::verb::error::at_work;
-use crate::verb::error::{COMMIT_MORE, RECOVERED};
+use crate::verb::error::{COMMIT_MORE, RECOVERED, at_work};
 use crate::verb::fact::Said;
 
 impl Desk {
@@ -57,7 +51,7 @@ impl Desk {
         if !session.header.uncollected || !session.is_held()? {
             return Ok(None);
         }
-        Ok(Some(crate::capture::run::keep_changes::changes_so_far(&self.fs, store, session)?))
+        Ok(Some(crate::capture::changes_so_far(&self.fs, store, session)?))
     }
 
     /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.

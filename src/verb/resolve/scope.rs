@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::store::Store;
-use crate::tree::project::project_of;
+use crate::fs::AbsPath;
+use crate::session::{Header, Store};
+use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error::no_project;
 
@@ -28,7 +27,7 @@ impl Scope {
 
     /// The project of the working directory. Errors: the directory is gone.
     pub fn here() -> Result<Self, Error> {
-        let dir = crate::capture::place::mount_plan::working_directory().map_err(|_| no_project())?;
+        let dir = crate::capture::working_directory().map_err(|_| no_project())?;
         Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
     }
 

@@ -1,11 +1,7 @@
 //! How a session stands: its status, with its conditions.
 
 use crate::error::Error;
-use crate::session::header::{Counts, Header, Status};
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::session::run_record::Failed;
-use crate::session::store::Store;
+use crate::session::{Counts, Failed, Header, Id, Session, Status, Store};
 
 /// The sessions among those with a journal whose operation was cut off. While an operation runs, its lock is held.
 pub fn cut_off(store: &Store, mut journaled: Vec<Id>) -> Vec<Id> {

@@ -2,14 +2,11 @@
 
 use super::named_changes::TypedPath;
 use super::want::Want;
-use crate::compare::selection::Picked;
-use crate::engine::Effect;
-use crate::engine::job::Verb;
+use crate::compare::Picked;
+use crate::engine::{Effect, Verb};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::act::{Part, TakesBack};
-use crate::session::open_session::Locked;
-use crate::session::store::Store;
+use crate::fs::AbsPath;
+use crate::session::{Locked, Part, Store, TakesBack};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::parts::picks;

@@ -1,8 +1,7 @@
 //! Acts that are wanted of a session.
 
-use crate::engine::job::Verb;
-use crate::session::header::{Checkpoint, Header, Origin};
-use crate::session::prune_sessions::is_awaited;
+use crate::engine::Verb;
+use crate::session::{Checkpoint, Header, Origin, is_awaited};
 
 /// The act that a verb wants to do with the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

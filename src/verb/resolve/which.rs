@@ -7,15 +7,11 @@ use super::scope::Scope;
 use super::scope::begun_in;
 use super::want::Want;
 use crate::error::{Error, Kind, Reason};
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::store::{Named, Store};
+use crate::fs::AbsPath;
+use crate::session::{Header, Id, Named, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::error::does_not_fit;
-use crate::verb::error::none_here;
-use crate::verb::error::which_of;
+use crate::verb::error::{does_not_fit, none_here, which_of};
 use crate::verb::fact::Said;
 use crate::verb::question::Question;
 

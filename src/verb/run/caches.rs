@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::notice::Notice;
 use super::temporary::Temporary;
-use crate::fs::path::AbsPath;
-use crate::fs::program;
+use crate::fs::{AbsPath, program};
 use crate::settings::{CACHES, Cache};
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;

@@ -5,11 +5,8 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::store::Store;
+use crate::fs::{AbsPath, Dir, Fs};
+use crate::session::{Id, Store};
 use crate::verb::error;
 
 /// The socket's name in the run's own store.

@@ -2,13 +2,9 @@
 
 use super::terms::{Then, Wanted};
 use super::value::{Beyond, Fate, Of, Passed, Ran};
-use crate::capture::run::command::Network;
-use crate::capture::run::held_run::Held;
+use crate::capture::{Held, Network};
 use crate::error::Error;
-use crate::session::open_session::Locked;
-use crate::session::prune_sessions;
-use crate::session::run_record::{Coverage, Ending, How};
-use crate::session::store::Store;
+use crate::session::{Coverage, Ending, How, Locked, Store, prune_sessions};
 use crate::verb::commit::commit_run;
 use crate::verb::desk::Desk;
 use crate::verb::discard::free_overdue;

@@ -2,16 +2,11 @@
 //! places that no run changes.
 
 use super::notice::Notice;
-use crate::compare::sources::{OnTree, Sources};
+use crate::compare::{OnTree, Sources};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::header::{Origin, Status};
-use crate::session::id::Id;
-use crate::session::net_changes::Net;
-use crate::session::open_session::Session;
-use crate::session::sides::Side;
-use crate::session::store::Store;
-use crate::tree::project::project_of;
+use crate::fs::AbsPath;
+use crate::session::{Id, Net, Origin, Session, Side, Status, Store};
+use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
 

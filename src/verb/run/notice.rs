@@ -1,17 +1,12 @@
 //! The facts that a run tells while it works. A face has the words.
 
 use super::recovered::CutRun;
-use crate::agent::known::Agent;
-use crate::capture::run::confine::Confinement;
-use crate::capture::run::supervise::Event;
-use crate::engine::report::LeftPath;
+use crate::agent::Agent;
+use crate::capture::{Confinement, Event};
+use crate::engine::LeftPath;
 use crate::error::{Error, IoError};
-use crate::fs::path::AbsPath;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::run_in_place::Record;
-use crate::session::run_record::Coverage;
-use crate::session::squash::Keep;
+use crate::fs::AbsPath;
+use crate::session::{Coverage, Header, Id, Keep, Record};
 
 /// A fact that is told while a run works.
 pub enum Notice<'a> {

@@ -3,14 +3,10 @@
 use std::ffi::OsString;
 
 use super::terms::Places;
-use crate::capture::place::layout::{Pass, Request};
-use crate::capture::place::mount_plan::Plan;
-use crate::capture::place::mount_plan::working_directory;
+use crate::capture::{Pass, Plan, Request, working_directory};
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::session::open_session::Session;
-use crate::session::own_store;
-use crate::session::store::Store;
+use crate::fs::Time;
+use crate::session::{Session, Store, own_store};
 use crate::verb::desk::Desk;
 
 /// Plans a run in a session. `passes`: what its program needs real. `since`: when the run began.

@@ -1,10 +1,9 @@
 //! The value of a run on the real tree that was cut off, and recovered.
 
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::run_in_place::Record;
+use crate::fs::AbsPath;
+use crate::session::{Id, Record};
 
 /// A run that was cut off, and what became of it.
 pub struct CutRun {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::notice::Notice;
 use crate::error::IoError;
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::{Dir, Fs};
 use crate::verb::desk::Desk;
 use crate::verb::fact::Said;
 

@@ -3,11 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::agent::known::Agent;
-use crate::agent::state::State;
-use crate::capture::place::layout::Pass;
-use crate::capture::run::command::{Linger, Network};
-use crate::fs::path::AbsPath;
+use crate::agent::{Agent, State};
+use crate::capture::{Linger, Network, Pass};
+use crate::fs::AbsPath;
 use crate::verb::resolve::go_on::Aim;
 
 /// A command whose changes are to be held.

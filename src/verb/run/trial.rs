@@ -2,21 +2,9 @@
 
 use super::plan::plan;
 use super::terms::Places;
-use crate::capture::place::layout::Pass;
-use crate::capture::place::mount_plan::Plan;
-use crate::capture::place::mount_plan::working_directory;
-use crate::capture::run::command::{Command, Network};
-use crate::capture::run::confine::Confinement;
-use crate::capture::run::ground::Ground;
-use crate::capture::run::held_run::hold;
-use crate::capture::run::held_run::start_of;
-use crate::capture::run::supervise::Event;
-use crate::capture::run::supervise::run_command;
+use crate::capture::{Command, Confinement, Event, Ground, Network, Pass, Plan, hold, run_command, start_of, working_directory};
 use crate::error::{Error, Kind};
-use crate::session::header::Origin;
-use crate::session::open_session::Locked;
-use crate::session::run_record::{Coverage, How};
-use crate::session::store::Store;
+use crate::session::{Coverage, How, Locked, Origin, Store};
 use crate::verb::desk::Desk;
 
 /// The result of a run that changes nothing.

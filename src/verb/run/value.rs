@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::{Error, Kind};
-use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
-use crate::session::id::Id;
-use crate::session::run_record::Ending;
+use crate::fs::AbsPath;
+use crate::session::{Ending, Id, Sort};
 use crate::verb::act::value::Acted;
 
 /// A command that has run. JSON: docs/json.md.

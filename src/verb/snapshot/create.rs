@@ -6,19 +6,14 @@ use serde::Serialize;
 
 use super::directory::directory;
 use super::retention::{dropped, retain};
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::fs::resolve::home;
-use crate::session::acting_agent::ActingAgent;
-use crate::session::id::check_name;
-use crate::snapshot::choose_directory;
-use crate::snapshot::create::{How, SnapshotRequest, SnapshotResult, create as take};
-use crate::snapshot::manifest::{Counts, OF_AGENT, TURN};
-use crate::snapshot::rule_source::Source;
-use crate::snapshot::rules::as_path_of;
-use crate::snapshot::series::{Series, Summary};
-use crate::snapshot::whole;
+use crate::fs::{AbsPath, home};
+use crate::session::{ActingAgent, check_name};
+use crate::snapshot::create::create as take;
+use crate::snapshot::{
+    Counts, How, OF_AGENT, Series, SnapshotRequest, SnapshotResult, Source, Summary, TURN, as_path_of, choose_directory, whole,
+};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::signalled::finished;

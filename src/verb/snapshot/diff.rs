@@ -3,20 +3,13 @@
 use serde::Serialize;
 
 use super::series::{Named, inner, number, refuse_unknown};
-use crate::compare::patch::{Form, counts};
-use crate::compare::view::{TEXT_LIMIT, View};
-use crate::engine::report::LeftPath;
+use crate::compare::{Form, TEXT_LIMIT, View, counts};
+use crate::engine::LeftPath;
 use crate::error::Error;
-use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Marks};
-use crate::snapshot::content::{Kept, beginning};
-use crate::snapshot::differences;
-use crate::snapshot::differences::{Difference, Terms};
-use crate::snapshot::manifest::{At, Entry};
-use crate::snapshot::series::Series;
-use crate::snapshot::whole;
-use crate::tree::state::{Object, State, What};
+use crate::fs::{AbsPath, Dir};
+use crate::session::{Before, Change, Marks};
+use crate::snapshot::{At, Difference, Entry, Kept, Series, Terms, beginning, differences, whole};
+use crate::tree::{Object, State, What};
 use crate::verb::desk::Desk;
 use crate::verb::diff::compared::is_listed;
 use crate::verb::diff::listed::Between;

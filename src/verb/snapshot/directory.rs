@@ -3,10 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::capture::place::mount_plan::working_directory;
+use crate::capture::working_directory;
 use crate::error::{At as _, Error};
-use crate::fs::path::{AbsPath, Shown};
-use crate::fs::resolve::{absolute, home};
+use crate::fs::{AbsPath, Shown, absolute, home};
 use crate::snapshot::choose_directory;
 
 /// Finds the directory or file at a path, which may be relative; without one, the project of the working directory.

@@ -1,10 +1,9 @@
 //! The facts about snapshots that a verb tells while it works.
 
 use crate::error::Error;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::settings::From;
-use crate::snapshot::create::SnapshotResult;
-use crate::snapshot::heads::Moved;
+use crate::snapshot::{Moved, SnapshotResult};
 
 /// A fact about snapshots.
 pub enum Fact<'a> {

@@ -7,12 +7,9 @@ use serde::Serialize;
 
 use super::series::found;
 use crate::error::Error;
-use crate::fs::dir::Time;
-use crate::fs::path::AbsPath;
-use crate::session::acting_agent::ActingAgent;
-use crate::snapshot::manifest::{Counts, Head, Tail};
-use crate::snapshot::prune_snapshots::bytes_used;
-use crate::snapshot::series::{Broken, Series, Summary};
+use crate::fs::{AbsPath, Time};
+use crate::session::ActingAgent;
+use crate::snapshot::{Broken, Counts, Head, Series, Summary, Tail, bytes_used};
 use crate::tree::time;
 use crate::verb::desk::Desk;
 

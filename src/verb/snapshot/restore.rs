@@ -4,20 +4,11 @@ use serde::Serialize;
 
 use super::fact::Fact;
 use super::series::{Named, inner, number, refuse_unknown};
-use crate::engine::report::{LeftPath, PathOutcome};
+use crate::engine::{LeftPath, PathOutcome};
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::log;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
-use crate::snapshot::differences;
-use crate::snapshot::differences::{Compared, Hashes, Terms};
-use crate::snapshot::heads::{Moved, moved};
-use crate::snapshot::manifest;
-use crate::snapshot::restore::refuse_elsewhere;
-use crate::snapshot::series::Series;
-use crate::snapshot::whole;
+use crate::fs::AbsPath;
+use crate::session::{Id, Session, Store, log};
+use crate::snapshot::{Compared, Hashes, Moved, Series, Terms, differences, manifest, moved, refuse_elsewhere, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Said;
@@ -109,7 +100,7 @@ fn compared(asked: &Restore<'_>, store: &Store, series: &Series) -> Result<(u64,
     let &Restore { of: Named { key, paths, .. }, with_vcs, force: with_older, safe, .. } = asked;
     let n = number(series, key, error::restore_of_path(&series.directory, key))?;
     let paths = inner(&series.directory, paths)?;
-    crate::fs::roots::open_many();
+    crate::fs::open_many();
     let hashes = if safe { Hashes::All } else { Hashes::Small };
     if with_vcs && manifest::rules(&series.dir, n)?.leaves_vcs() {
         return Err(error::without_vcs(&series.directory, n));

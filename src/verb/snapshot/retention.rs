@@ -3,9 +3,7 @@
 use super::fact::Fact;
 use super::series::needed;
 use crate::error::Error;
-use crate::snapshot::prune_snapshots;
-use crate::snapshot::prune_snapshots::{Conditions, Maker, Which};
-use crate::snapshot::series::{Locked, Series};
+use crate::snapshot::{Conditions, Locked, Maker, Series, Which, prune_snapshots};
 use crate::verb::desk::Desk;
 use crate::verb::error::is_needed;
 use crate::verb::fact::Said;

@@ -4,13 +4,10 @@ use serde::Serialize;
 
 use super::list::Row;
 use super::series::{Named, number, series};
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::snapshot::differences::root;
-use crate::snapshot::manifest::{Entry, Merged};
-use crate::snapshot::rules::{self, Vcs};
-use crate::snapshot::whole;
+use crate::fs::AbsPath;
+use crate::snapshot::{Entry, Merged, Vcs, root, rules, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::series::series;
 use crate::error::Error;
-use crate::fs::path::AbsPath;
-use crate::snapshot::verify::{Verdict, Verifying, doubt};
+use crate::fs::AbsPath;
+use crate::snapshot::{Verdict, Verifying, doubt};
 use crate::verb::desk::Desk;
 
 /// The findings about snapshots. JSON: docs/json.md.

@@ -1,12 +1,12 @@
 //! Decides what to do at a path, from what was expected, found and wanted.
 
 use super::examiner::{ExaminedMove, Examiner, Verdict};
-use crate::checkpoint::manifest::Kept;
+use crate::checkpoint::Kept;
 use crate::engine::job::Move;
 use crate::engine::plan::item_sides::{as_recorded, learned, overlay_mark, staying, stays};
 use crate::engine::step::Act;
-use crate::session::sides::Side;
-use crate::tree::state::State;
+use crate::session::Side;
+use crate::tree::State;
 
 impl Examiner<'_> {
     /// Decides what to do, from what was expected, found and wanted.

@@ -9,15 +9,10 @@ use crate::engine::plan::conflict::{Conflict, MEANWHILE};
 use crate::engine::plan::read_object::{ObjectNow, is_as_wanted};
 use crate::engine::reach::Reach;
 use crate::error::{At, Error, IoError, recant};
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
-use crate::fs::lease::{Writers, lease};
-use crate::fs::mounts::Mount;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::tree::hash::Hash;
-use crate::tree::observe;
-use crate::tree::observe::{Content, Seen};
-use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
+use crate::fs::lease::lease;
+use crate::fs::{AbsPath, Dir, Entry, Mount, Sort, Stat, Writers};
+use crate::session::Id;
+use crate::tree::{Content, Difference, Hash, Likeness, Object, Seen, State, What, observe, sort_word};
 
 /// The outcome of looking at one move.
 pub struct ExaminedMove {

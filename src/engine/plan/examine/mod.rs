@@ -14,8 +14,8 @@ use crate::engine::plan::item_sides::unlooked;
 use crate::engine::progress::{Progress, TAKES_LONG};
 use crate::engine::reach::Reach;
 use crate::error::Error;
-use crate::session::open_session::Session;
-use crate::tree::state::{Object, State};
+use crate::session::Session;
+use crate::tree::{Object, State};
 
 /// Moves given to a thread at once. Fewer are not worth a second thread.
 const BATCH: usize = 64;

@@ -6,10 +6,8 @@ use crate::engine::plan::conflict::Conflict;
 use crate::engine::plan::read_object::look_at_content;
 use crate::engine::reach::split;
 use crate::error::{At, BY_ROOT, Error, IoError};
-use crate::fs::dir::{Entry, Sort};
-use crate::fs::lease::{Writers, writers};
-use crate::tree::observe;
-use crate::tree::state::{Likeness, State, What, sort_word};
+use crate::fs::{Entry, Sort, Writers, writers};
+use crate::tree::{Likeness, State, What, observe, sort_word};
 
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";

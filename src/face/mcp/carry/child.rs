@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::face::mcp::carrier::{Outcome, Told};
 use crate::face::place::own_program;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 
 /// The program to start, and the options that each call gets.
 #[derive(Debug, Clone)]

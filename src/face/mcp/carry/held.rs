@@ -12,7 +12,7 @@ use super::child::named;
 use super::child::not_started;
 use super::child::{Child, Started, Stream, Wanted};
 use super::reading;
-use crate::capture::run::is_inside::inside;
+use crate::capture::inside;
 use crate::compare::escape_terminal;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;

@@ -15,13 +15,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::carrier::{Asked, Carrier, Stop, Told};
 use super::serve::serve;
 use super::tools::{Effect, Name};
-use crate::agent::known::Agent;
+use crate::agent::Agent;
 use crate::error::{At, Error, Kind};
 use crate::face::by;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::fs::interrupt;
-use crate::fs::signal_pipe;
+use crate::fs::{interrupt, signal_pipe};
 use crate::settings::From;
 use child::{Child, Program};
 

@@ -10,13 +10,13 @@ use super::child::Child;
 use super::child::failed;
 use super::child::not_started;
 use super::reading;
-use crate::capture::run::is_inside::inside;
+use crate::capture::inside;
 use crate::error::{Error, command, shell_word};
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::tools::Name;
 use crate::face::place;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
+use crate::fs::AbsPath;
+use crate::session::Id;
 
 /// Answers a call of such a tool. Nothing real changes.
 pub fn decide(child: &Child, asked: &Asked, told: &Told) -> Outcome {

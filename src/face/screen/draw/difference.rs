@@ -6,13 +6,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::parts::{scrolled, side_of, under_cursor};
-use crate::compare::path_text::{columns, cut_off, padded, shortened};
+use crate::compare::{columns, cut_off, padded, shortened};
 use crate::face::screen::confirmation::count;
 use crate::face::screen::rows::Row;
 use crate::face::screen::selection::Extent;
 use crate::face::screen::sheet::{Kind, Line as Shown, Sheet};
 use crate::face::screen::state::{Focus, Listed, Screen};
-use crate::session::change::Sort;
+use crate::session::Sort;
 
 pub fn difference(screen: &mut Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);

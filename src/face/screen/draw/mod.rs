@@ -13,7 +13,7 @@ use ratatui::widgets::Paragraph;
 use self::difference::difference;
 use self::popup::draw_popup;
 use self::tree::tree;
-use crate::compare::path_text::{columns, cut_off, padded};
+use crate::compare::{columns, cut_off, padded};
 use crate::face::screen::confirmation::count;
 use crate::face::screen::state::{Focus, Mode, SMALLEST, Screen, WIDE};
 use crate::face::screen::world::{Place, ViewedChanges};

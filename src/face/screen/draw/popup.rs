@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::parts::scrolled;
-use crate::compare::path_text::{columns, cut_off, padded};
+use crate::compare::{columns, cut_off, padded};
 use crate::face::screen::confirmation::Ask;
 use crate::face::screen::keys::KEYS;
 use crate::face::screen::side_list::List;

@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::parts::{scrolled, side_of, under_cursor};
-use crate::compare::path_text::{columns, padded, shortened};
+use crate::compare::{columns, padded, shortened};
 use crate::face::screen::state::{Counted, Focus, Listed, Screen};
-use crate::session::change::{Change, Sort};
-use crate::tree::state::What;
+use crate::session::{Change, Sort};
+use crate::tree::What;
 
 type Styled = Vec<(String, Style)>;
 

@@ -1,8 +1,7 @@
 //! `agent diff`, in words: the difference between two snapshots, and what is to be known of it.
 
-use crate::agent::turn::Turn;
-use crate::compare::html::page::About;
-use crate::compare::path_text::cut_off;
+use crate::agent::Turn;
+use crate::compare::{About, cut_off};
 use crate::error::Error;
 use crate::face::args::{SnapshotDiff, TurnDiff as Asked, turn_and_paths};
 use crate::face::call::Call;
@@ -14,7 +13,8 @@ use crate::face::text::fact::outside as wrote_outside;
 use crate::face::text::list::shown;
 use crate::face::text::snapshot::diff::diff_of;
 use crate::snapshot::whole;
-use crate::verb::agent::diff::{TurnDiff, diff as find, outside};
+use crate::verb::TurnDiff;
+use crate::verb::agent::diff::{diff as find, outside};
 use crate::verb::snapshot::series::inner;
 
 pub fn diff(call: &Call, args: Asked) -> Result<Ended, Error> {

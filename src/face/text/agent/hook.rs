@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 
 use super::uncovered;
-use crate::agent::facts::Answers;
-use crate::agent::turn::When;
+use crate::agent::{Answers, When};
 use crate::error::{At, Error};
 use crate::face::args::Hook;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::place::{absolute, own_program, whole};
-use crate::fs::path::AbsPath;
-use crate::verb::agent::hook::{self as verb, Notice, Told, Untaken};
-use crate::verb::agent::take::{Taking, take};
+use crate::fs::AbsPath;
+use crate::verb::agent::hook::{self as verb, Notice};
+use crate::verb::agent::take::take;
+use crate::verb::{Taking, Told, Untaken};
 
 /// The most bytes of an event that are read. A tool may write a large file.
 const MOST: u64 = 64 << 20;

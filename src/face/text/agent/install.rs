@@ -1,9 +1,7 @@
 //! `agent install` and `agent uninstall`, in words.
 
-use crate::agent::facts::Scope;
-use crate::compare::patch::{Form, Words};
-use crate::compare::sources::Sources;
-use crate::compare::view::View;
+use crate::agent::Scope;
+use crate::compare::{Form, Sources, View, Words};
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::Install;
 use crate::face::call::Call;
@@ -11,12 +9,11 @@ use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::face::surroundings::surroundings;
 use crate::face::text::patch;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::session::open_session::Session;
-use crate::verb::agent::edit::Change;
-use crate::verb::agent::install::{Asked, Deed, Edited, edit};
+use crate::fs::AbsPath;
+use crate::session::{Id, Session};
+use crate::verb::agent::install::{Asked, edit};
 use crate::verb::error::closed_place;
+use crate::verb::{Change, Deed, Edited};
 
 /// Adds recant's hooks to an agent's settings, or removes them.
 pub fn install(call: &Call, args: &Install, deed: Deed) -> Result<Ended, Error> {

@@ -1,7 +1,7 @@
 //! `agent run`: a whole agent, held.
 
-use crate::agent::state::State;
-use crate::capture::run::is_inside::inside;
+use crate::agent::State;
+use crate::capture::inside;
 use crate::error::Error;
 use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;
@@ -21,7 +21,7 @@ pub fn run(call: &Call, args: &AgentRun) -> Result<Ended, Error> {
     let word = args.agent.word();
     // Before a session is announced that would be gone at once.
     if !is_inside && is_missing(word) {
-        return Err(not_started(crate::capture::error::not_found(word)));
+        return Err(not_started(crate::capture::not_found(word)));
     }
     let name = match (&args.name, &args.session) {
         (None, None) if !is_inside => {

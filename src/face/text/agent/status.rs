@@ -7,8 +7,8 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::surroundings::surroundings;
-use crate::verb::agent::fault::{Fault, Sort};
-use crate::verb::agent::status::{self as verb, Judged, Status};
+use crate::verb::agent::status as verb;
+use crate::verb::{Fault, Judged, Sort, Status};
 
 pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Error> {
     let (out, status) = (&call.out, verb::status(call, &surroundings()?, args.agent)?);

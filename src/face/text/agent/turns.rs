@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::agent::known::Agent;
-use crate::compare::path_text::cut;
-use crate::compare::path_text::cut_off;
+use crate::agent::Agent;
+use crate::compare::{cut, cut_off};
 use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List};
@@ -12,9 +11,10 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::text::list::shown;
-use crate::fs::path::AbsPath;
-use crate::session::id::Id;
-use crate::verb::agent::turns::{self as verb, Row, Turns};
+use crate::fs::AbsPath;
+use crate::session::Id;
+use crate::verb::Turns;
+use crate::verb::agent::turns::{self as verb, Row};
 
 pub fn turns(call: &Call, args: &args::Turns) -> Result<Ended, Error> {
     let turns = verb::turns(call, args.agent)?;

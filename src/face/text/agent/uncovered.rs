@@ -1,13 +1,11 @@
 //! Words for what a turn did to things that its snapshots do not cover.
 
-use crate::agent::look::Out as Thing;
-use crate::agent::repository::Part;
-use crate::agent::uncovered::{Became, Fate};
+use crate::agent::{Became, Fate, Out as Thing, Part};
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::path::Shown;
-use crate::tree::git_head::Head;
-use crate::verb::agent::uncovered::NotCovered;
+use crate::fs::Shown;
+use crate::tree::Head;
+use crate::verb::NotCovered;
 
 /// The most things that are named.
 const MOST: usize = 20;

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use super::uncovered;
-use crate::agent::anew::Built;
-use crate::agent::choice::Reach;
-use crate::compare::path_text::cut_off;
-use crate::engine::report::LeftPath;
+use crate::agent::{Built, Reach};
+use crate::compare::cut_off;
+use crate::engine::LeftPath;
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::{TurnUndo, turn_and_paths};
 use crate::face::call::Call;
@@ -15,10 +14,11 @@ use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::text::list::shown;
-use crate::session::id::Id;
-use crate::verb::agent::undo::{TakeBack, TakenBack, undo as take_back};
+use crate::session::Id;
+use crate::verb::agent::undo::undo as take_back;
 use crate::verb::error::turns_in_words;
 use crate::verb::snapshot::series::inner;
+use crate::verb::{TakeBack, TakenBack};
 
 pub fn undo(call: &Call, args: &TurnUndo) -> Result<Ended, Error> {
     let (n, words): (_, &[PathBuf]) = turn_and_paths(&args.of);

@@ -1,22 +1,17 @@
 //! The head of a page: the facts of a session, a step or a comparison, and what has to be minded of it.
 
 use super::html::Of;
-use crate::compare::html::file_part::Common;
-use crate::compare::html::page::About;
-use crate::error::Error;
-use crate::error::command;
+use crate::compare::{About, Common};
+use crate::error::{Error, command};
 use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::text::coverage;
 use crate::face::text::fact::UNSYNCED;
 use crate::face::text::show::{self, agent_text};
 use crate::face::text::steps::words;
-use crate::fs::path::AbsPath;
-use crate::session::header::Status;
-use crate::session::open_session::Session;
-use crate::session::store::Store;
-use crate::verb::diff::compared::Pair;
-use crate::verb::resolve::standing::Standing;
+use crate::fs::AbsPath;
+use crate::session::{Session, Status, Store};
+use crate::verb::{Pair, Standing};
 
 fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let header = &session.header;

@@ -6,13 +6,11 @@ use crate::error::Error;
 use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
-use crate::fs::dir::Sort as Kind;
-use crate::fs::path::{AbsPath, bytes};
-use crate::session::change::Sort;
-use crate::session::id::Id;
-use crate::tree::state::{Object, sort_word};
-use crate::verb::diff::compared::{Compared, Point, is_listed};
-use crate::verb::diff::listed::Lines;
+use crate::fs::{AbsPath, Sort as Kind, bytes};
+use crate::session::{Id, Sort};
+use crate::tree::{Object, sort_word};
+use crate::verb::diff::compared::is_listed;
+use crate::verb::{Compared, Lines, Point};
 
 /// A change. What is usual is left out: a file, modified, without a conflict.
 #[derive(Serialize)]

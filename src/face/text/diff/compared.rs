@@ -11,8 +11,9 @@ use crate::face::ended::Ended;
 use crate::face::place::all_whole;
 use crate::face::text::parts;
 use crate::face::{args, figures};
-use crate::verb::diff::compared::{Compared, Pair, Terms, is_listed};
-use crate::verb::diff::{self as verb, Sides};
+use crate::verb::diff as verb;
+use crate::verb::diff::compared::is_listed;
+use crate::verb::{Compared, Pair, Sides, Terms};
 
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;

@@ -4,13 +4,14 @@
 use super::about;
 use super::showing::{self, Show};
 use super::shown::{again, names};
-use crate::compare::conflict_sides::NOW;
-use crate::engine::job::Verb;
+use crate::compare::NOW;
+use crate::engine::Verb;
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::text::patch;
 use crate::face::{args, figures};
-use crate::verb::diff::conflicts::{Conflicts, Refused, Row};
+use crate::verb::diff::conflicts::Row;
+use crate::verb::{Conflicts, Refused};
 
 pub fn show(call: &Call, args: &args::Diff, found: &mut Conflicts<'_>) -> Result<(), Error> {
     if args.much.name_only {

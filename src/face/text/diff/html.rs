@@ -6,12 +6,8 @@
 use std::io::BufRead;
 
 use super::spool::Spool;
-use crate::compare::html::file_part;
-use crate::compare::html::file_part::{Common, Entry};
-use crate::compare::html::page;
-use crate::compare::html::page::About;
-use crate::compare::patch::Form;
-use crate::compare::view::View;
+use crate::compare::html::{file_part, page};
+use crate::compare::{About, Common, Entry, Form, View};
 use crate::error::{At, Error, command};
 use crate::face::call::Call;
 

@@ -9,7 +9,7 @@ use crate::error::command;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::{AbsPath, Shown};
 
 #[derive(Serialize)]
 struct Names<'a> {

@@ -6,9 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::now;
+use crate::fs::{Dir, Fs, now};
 
 /// Bytes of a [`Spool`] that lie in memory.
 const IN_MEMORY: usize = 256 << 10;

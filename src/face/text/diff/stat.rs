@@ -2,13 +2,7 @@
 
 use anstyle::AnsiColor;
 
-use crate::compare::patch::Form;
-use crate::compare::patch::counts;
-use crate::compare::path_text::columns;
-use crate::compare::path_text::cut;
-use crate::compare::path_text::padded;
-use crate::compare::path_text::shortened;
-use crate::compare::view::View;
+use crate::compare::{Form, View, columns, counts, cut, padded, shortened};
 use crate::face::call::Call;
 use crate::face::figures;
 

@@ -11,14 +11,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use crate::compare::view::{Half, View};
+use crate::compare::{Half, View};
 use crate::error::{At, Error, IoError, command};
 use crate::face::call::Call;
 use crate::face::figures;
-use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
-use crate::fs::interrupt::{self, Noting, OnSignal};
-use crate::fs::path::AbsPath;
+use crate::fs::{AbsPath, Dir, Entry, Fs, Noting, OnSignal, interrupt};
 
 /// A program with a name that stands for more than itself.
 struct Known {

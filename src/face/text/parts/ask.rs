@@ -3,19 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{block, edit};
-use crate::compare::blocks::block::Block;
-use crate::compare::blocks::choice::{Choice, Part};
-use crate::compare::blocks::find_blocks::Blocks;
-use crate::compare::entries::{CHANGED, Entries, Taken, Text};
-use crate::compare::sources::Sources;
+use crate::compare::blocks::choice::Part;
+use crate::compare::{Block, Blocks, CHANGED, Choice, Entries, Sources, Taken, Text};
 use crate::error::Error;
 use crate::face::out::Out;
 use crate::fs::Fs;
-use crate::session::change::Change;
+use crate::session::Change;
 use crate::verb::error::patch_unasked;
-use crate::verb::parts::select::Selection;
-use crate::verb::question::Choosing;
-use crate::verb::resolve::want::Want;
+use crate::verb::{Choosing, Selection, Want};
 
 /// The keys, and what they do; the blocks' own ones last.
 const HELP: [(&str, &str); 8] = [

@@ -2,14 +2,12 @@
 
 use anstyle::Style;
 
-use crate::compare::blocks::block::Block;
-use crate::compare::blocks::find_blocks::Blocks;
-use crate::compare::entries::Text;
 use crate::compare::span::Part;
+use crate::compare::{Block, Blocks, Text};
 use crate::face::out::Out;
 use crate::face::text::patch;
-use crate::session::change::{Change, Sort};
-use crate::verb::parts::select::META;
+use crate::session::{Change, Sort};
+use crate::verb::META;
 
 /// The words for a change that is taken whole; of a modified file with the reason why it has no blocks.
 pub fn whole(change: &Change, why: &str) -> String {

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::compare::blocks::block::Block;
-use crate::compare::blocks::find_blocks::Blocks;
+use crate::compare::{Block, Blocks};
 use crate::error::{At, Error};
-use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::{Dir, Fs};
 
 const HELP: &str = "# To leave out a line with '-', make its sign a blank; to leave out one with '+', delete it.
 # Nothing else may be changed. Lines that start with '#' do not count.
@@ -71,7 +69,7 @@ fn chosen(all: &[Vec<u8>], block: &Block, edited: &[u8]) -> Result<BTreeSet<usiz
     }
     match left.next() {
         None => Ok(chosen),
-        Some(line) => Err(format!("this is no line of the block: {}", crate::fs::path::Shown(line.trim_ascii_end()))),
+        Some(line) => Err(format!("this is no line of the block: {}", crate::fs::Shown(line.trim_ascii_end()))),
     }
 }
 

@@ -1,11 +1,11 @@
 //! `diff --blocks`: what can be taken of each change by itself, headed by the word that takes it.
 
 use super::block;
-use crate::compare::entries::{CHANGED, Entries};
+use crate::compare::{CHANGED, Entries};
 use crate::error::{Error, command};
 use crate::face::call::Call;
-use crate::session::change::Change;
-use crate::verb::diff::blocks::Parts;
+use crate::session::Change;
+use crate::verb::Parts;
 
 /// Shows what can be taken of these changes.
 pub fn blocks(call: &Call, parts: &mut Parts<'_>) -> Result<(), Error> {

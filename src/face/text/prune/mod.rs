@@ -6,22 +6,19 @@ use std::path::Path;
 
 use super::list::say_damaged;
 use crate::error::{Error, Kind as ErrorKind, command};
-use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::dir::Time;
-use crate::session::id::Id;
-use crate::session::prune_sessions::Which as Limits;
+use crate::face::{args, figures};
+use crate::fs::Time;
+use crate::session::{Id, Which as Limits};
 use crate::settings::{age_word, size_word};
-use crate::snapshot::prune_snapshots::{Conditions, Which};
+use crate::snapshot::{Conditions, Which};
 use crate::verb::error::{all_kinds, content_stays, sessions};
-use crate::verb::prune::kind::Kind;
-use crate::verb::prune::report::{All, Contents, Lost, Pruned, Sessions, Skipped, Snapshots, Staying};
+use crate::verb::prune::report::{Contents, Sessions, Skipped};
 use crate::verb::prune::sessions::Wanted;
 use crate::verb::prune::{self as verb, What};
-use crate::verb::retention::Committed;
+use crate::verb::{All, Committed, Kind, Lost, Pruned, Snapshots, Staying};
 
 /// Prunes what the call says, or the settings.
 pub fn prune(call: &Call, args: &args::Prune) -> Result<Ended, Error> {

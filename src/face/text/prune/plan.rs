@@ -4,13 +4,9 @@ use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::text::heads::heads;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::prune_sessions::is_needed;
+use crate::session::{Header, Id, is_needed};
 use crate::verb::error::{all_kinds, sessions};
-use crate::verb::prune::kind::{Kind, Loss};
-use crate::verb::prune::question::Prune;
-use crate::verb::prune::report::All;
+use crate::verb::{All, Kind, Loss, Prune};
 
 /// The lines for each of three kinds; more would not be read.
 const EACH: usize = 6;

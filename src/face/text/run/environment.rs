@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::capture::place::layout::Pass;
-use crate::verb::run::terms::Histories;
+use crate::capture::Pass;
+use crate::verb::Histories;
 
 fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())

@@ -11,25 +11,19 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::agent::known::Agent;
-use crate::agent::state::State;
-use crate::capture::place::layout::Pass;
-use crate::capture::run::command::{Linger, Network};
-use crate::capture::run::is_inside::inside;
+use crate::agent::{Agent, State};
+use crate::capture::{Linger, Network, Pass, inside};
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::place::{absolute, named, whole};
-use crate::fs::interrupt;
-use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
-use crate::verb::error;
-use crate::verb::resolve::go_on::Aim;
-use crate::verb::run::hold;
-use crate::verb::run::in_place;
-use crate::verb::run::terms::{Places, Program, Then, Wanted};
+use crate::fs::{AbsPath, interrupt};
+use crate::session::Changes;
+use crate::verb::run::terms::Wanted;
+use crate::verb::run::{hold, in_place};
 use crate::verb::snapshot::directory::directory;
+use crate::verb::{Aim, Places, Program, Then, error};
 
 pub use environment::usual_passes;
 

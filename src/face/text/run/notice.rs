@@ -1,20 +1,18 @@
 //! Words for what a run says while it works.
 
-use crate::agent::known::Agent;
-use crate::capture::run::supervise::Event;
-use crate::engine::report::LeftPath;
+use crate::agent::Agent;
+use crate::capture::Event;
+use crate::engine::LeftPath;
 use crate::error::command;
 use crate::face::figures::{self, filled, filled_remedy};
 use crate::face::out::Out;
 use crate::face::text::cut_run;
-use crate::fs::path::AbsPath;
+use crate::fs::AbsPath;
 use crate::remedy::words;
-use crate::session::header::Header;
-use crate::session::id::Id;
-use crate::session::run_record::{Coverage, How};
-use crate::session::squash::Keep;
+use crate::session::{Coverage, Header, How, Id, Keep};
 use crate::verb::error::kept_by;
-use crate::verb::run::notice::{InPlace, Notice, Obstacle, Records};
+use crate::verb::run::notice::Notice;
+use crate::verb::{InPlace, Obstacle, Records};
 
 /// Says it: what must not be missed as a warning, the rest as a note.
 pub fn tell(out: &Out, notice: &Notice<'_>) {

@@ -1,17 +1,14 @@
 //! The report of what a command changed, and its exit status as recant's own.
 
 use crate::error::{Error, Kind};
-use crate::face::args;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
-use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::text::acts;
-use crate::session::change::Sort;
-use crate::session::id::Id;
-use crate::session::run_record::Ending;
-use crate::verb::error;
-use crate::verb::run::value::{Fate, Of, Passed, Ran};
+use crate::face::{args, figures};
+use crate::session::{Ending, Id, Sort};
+use crate::verb::run::value::Of;
+use crate::verb::{Fate, Passed, Ran, error};
 
 /// Reports a command whose changes were held.
 ///

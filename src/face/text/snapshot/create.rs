@@ -1,19 +1,17 @@
 //! `snapshot create`, in words.
 
 use super::fact;
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotCreate;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::text::list::shown;
-use crate::fs::path::AbsPath;
-use crate::snapshot::create::{How, SnapshotRequest};
-use crate::snapshot::manifest::Counts;
-use crate::snapshot::rule_source::Source;
-use crate::snapshot::rules::{Rules, Vcs};
-use crate::verb::snapshot::create::{self as verb, Created};
+use crate::fs::AbsPath;
+use crate::snapshot::{Counts, How, Rules, SnapshotRequest, Source, Vcs};
+use crate::verb::Created;
+use crate::verb::snapshot::create as verb;
 use crate::verb::snapshot::directory;
 
 pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {

@@ -2,8 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use crate::compare::html::page::About;
-use crate::engine::report::LeftPath;
+use crate::compare::About;
+use crate::engine::LeftPath;
 use crate::error::{Error, command};
 use crate::face::args::SnapshotDiff;
 use crate::face::call::Call;
@@ -14,11 +14,11 @@ use crate::face::text::diff::about::common;
 use crate::face::text::diff::html::Of;
 use crate::face::text::diff::names;
 use crate::face::text::diff::showing::{self, Show};
-use crate::fs::path::Shown;
+use crate::fs::Shown;
 use crate::verb::diff::compared::is_listed;
-use crate::verb::snapshot::diff::{self as verb, Comparison};
+use crate::verb::snapshot::diff as verb;
 use crate::verb::snapshot::directory;
-use crate::verb::snapshot::series::Named;
+use crate::verb::{Comparison, Named};
 
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Error> {
     diff_of(call, args, None)

@@ -3,10 +3,9 @@
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::settings::From;
-use crate::snapshot::error::heal;
-use crate::snapshot::heads::Moved;
+use crate::snapshot::{Moved, heal};
+use crate::verb::Fact;
 use crate::verb::error::content_stays;
-use crate::verb::snapshot::fact::Fact;
 
 /// Says it.
 pub fn tell(out: &Out, fact: &Fact<'_>) {

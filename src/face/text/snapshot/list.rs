@@ -1,16 +1,16 @@
 //! `snapshot list`, in words.
 
-use crate::compare::path_text::cut;
+use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotList;
 use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::text::list::{shown, who};
-use crate::snapshot::error::heal;
-use crate::snapshot::series::Broken;
+use crate::snapshot::{Broken, heal};
 use crate::verb::snapshot::directory;
-use crate::verb::snapshot::list::{self as verb, Directories, Directory, Listed, Row};
+use crate::verb::snapshot::list::{self as verb, Listed, Row};
+use crate::verb::{Directories, Directory};
 
 pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Error> {
     let is_damaged = if args.all { directories(call, &verb::directories(call)?) } else { of_one(call, args)? };

@@ -8,8 +8,8 @@ use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::place::all_whole;
 use crate::face::text::acts;
-use crate::verb::snapshot::restore::{self as verb, Restore, Restored};
-use crate::verb::snapshot::series::Named;
+use crate::verb::snapshot::restore as verb;
+use crate::verb::{Named, Restore, Restored};
 
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Error> {
     let &SnapshotRestore { force, dry_run, keep_new, safe, with_vcs, .. } = args;

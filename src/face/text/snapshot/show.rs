@@ -1,6 +1,6 @@
 //! `snapshot show`, in words.
 
-use crate::engine::report::LeftPath;
+use crate::engine::LeftPath;
 use crate::error::Error;
 use crate::face::args::SnapshotShow;
 use crate::face::call::Call;
@@ -8,10 +8,9 @@ use crate::face::ended::Ended;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::text::list::shown;
-use crate::snapshot::manifest::Counts;
-use crate::snapshot::rules::Vcs;
-use crate::verb::snapshot::series::Named;
-use crate::verb::snapshot::show::{self as verb, Rules, Shown};
+use crate::snapshot::{Counts, Vcs};
+use crate::verb::snapshot::show::{self as verb, Shown};
+use crate::verb::{Named, Rules};
 
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Error> {
     let of = Named { dir: args.dir.as_deref(), key: &args.key, paths: &[] };

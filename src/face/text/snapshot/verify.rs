@@ -6,7 +6,7 @@ use crate::face::call::Call;
 use crate::face::ended::Ended;
 use crate::face::figures::{self, Side};
 use crate::face::out::Out;
-use crate::snapshot::verify::{Fault, Verdict};
+use crate::snapshot::{Fault, Verdict};
 use crate::verb::snapshot::verify::{self as verb, Verified};
 
 pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
