@@ -79,8 +79,8 @@ pub fn drop_all(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Snapshots, Err
         if series.numbers()? != all.pruned {
             return Err(others_than_asked(&directory));
         }
-        series.remove(&desk.fs, store, &lock)
-    })?;
-    desk.clear_away(store);
-    Ok(all)
+        series.remove(&desk.fs, store, &lock)?;
+        desk.clear_away(store);
+        Ok(all)
+    })
 }
