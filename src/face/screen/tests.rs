@@ -213,6 +213,19 @@ fn in_80_columns_the_difference_has_the_whole_width() {
     [ ]    17 +    added
         17 18  end
 
+
+
+
+
+
+
+
+
+
+
+
+
+
      Space chooses a line
      Space choose  ] next block  | side by side  l lines  c commit  ? help  q back
     ");
