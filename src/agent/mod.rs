@@ -5,7 +5,6 @@
 //!
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
-mod anew;
 mod choice;
 mod claude;
 mod codex;
@@ -15,23 +14,24 @@ mod event;
 mod facts;
 mod gemini;
 pub mod known;
-mod line;
-mod look;
-mod only;
+mod last_event;
 mod opencode;
+pub mod path_history;
 mod pi;
 mod places;
 pub mod programs;
+mod project_walk;
+mod rebuild_times;
 mod receipt;
 pub mod repository;
-mod seen;
 pub mod settings;
-mod sign;
+mod short_hash;
+mod single_turn;
 mod state;
 mod surroundings;
-pub mod touched;
 mod turn;
-pub mod turns;
+pub mod turn_files;
+mod turn_lines;
 pub mod uncovered;
 pub mod undo;
 mod verdict;
@@ -39,21 +39,21 @@ mod verdict;
 #[cfg(test)]
 mod made_up;
 
-pub use anew::Built;
 pub use choice::{Chosen, Reach};
 pub use event::{Effect, Event, Tool, What};
 pub use facts::{Answers, Check, Form, Scope};
 pub use known::Agent;
-pub use look::{Look, Out, id};
+pub use last_event::Seen;
 pub use places::{File, chosen, files, unparsed};
+pub use project_walk::{Look, Out, id};
+pub use rebuild_times::Built;
 pub use receipt::Receipt;
 pub use repository::Part;
-pub use seen::Seen;
 pub use settings::command::Command;
 pub use settings::edit::Edit;
 pub use state::{State, obeyed_change};
 pub use surroundings::Surroundings;
 pub use turn::{Call, Head, Line, Named, Place, Ran, Turn, When, Wrote, mark};
-pub use turns::Turns;
+pub use turn_files::Turns;
 pub use uncovered::{Became, Fate, fates, own};
 pub use undo::{Asked, Undo};

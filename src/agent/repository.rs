@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::sign::short;
+use super::short_hash::short;
 use crate::fs::{Dir, Sort, Stat, Time};
 use crate::snapshot::read_below;
 use crate::tree::{commit, git_index};

@@ -12,8 +12,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-pub use super::line::{Call, Head, Line, Named, Place, Ran, When, Wrote, mark};
-use super::look::Change;
+use super::project_walk::Change;
+pub use super::turn_lines::mark;
+pub use super::turn_lines::{Call, Head, Line, Named, Place, Ran, When, Wrote};
 use crate::fs::{AbsPath, Time};
 use crate::session::Id;
 use crate::snapshot::whole;

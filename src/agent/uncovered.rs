@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::look::{Change, Look, Out};
+use super::project_walk::{Change, Look, Out};
 use super::repository::Part;
 use super::turn::{Turn, Wrote};
 use crate::fs::AbsPath;

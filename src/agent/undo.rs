@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::anew::{Built, build_anew};
 use super::choice::{Chosen, Reach};
-use super::look::Look;
-use super::only::TakingOut;
+use super::project_walk::Look;
+use super::rebuild_times::Built;
+use super::rebuild_times::build_anew;
+use super::single_turn::TakingOut;
 use super::turn::mark;
 use super::uncovered::{Became, Fate, fates};
 use super::verdict::{Verdict, Writers};

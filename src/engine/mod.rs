@@ -1,6 +1,6 @@
 //! Brings paths from one recorded state to another, or leaves every one as it was.
 //!
-//! In: a [`Job`](job::Job), that is moves with their `from` and `to`. Out: all of them done and durable, or an error and
+//! In: a [`Job`], that is moves with their `from` and `to`. Out: all of them done and durable, or an error and
 //! nothing changed. Touches the tree only through [`fs`](crate::fs), content only where the session or its checkpoint
 //! has it. Never prints, never reads the environment, knows nothing of overlays but the xattr names that are never
 //! content. The order of effects is docs/ARCHITECTURE.md's. What always holds (`tests/recovery/crash.rs` kills before every step to prove it):

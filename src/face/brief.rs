@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::by;
 use super::call::Call;
+use super::calling_agent;
 use crate::error::Error;
 use crate::fs::Time;
 use crate::tree::{Hash, json, time};
@@ -138,7 +138,7 @@ fn short(bytes: &[u8], digits: usize) -> String {
 /// Tells an agent of `--brief` after JSON that is larger.
 pub fn offer(call: &Call, options: &str) {
     let printed = call.out.printed_bytes();
-    if !call.out.is_text() && printed > MOST && !call.can_ask && by::variable().is_some() {
+    if !call.out.is_text() && printed > MOST && !call.can_ask && calling_agent::variable().is_some() {
         call.out.note(format_args!("{printed} bytes of JSON: {options} prints pages of {MOST}"));
     }
 }

@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::bar::Bar;
+use super::find_store::Place;
 use super::out::Out;
-use super::place::Place;
+use super::progress_bar::Bar;
 use super::text::fact;
-use super::{by, errors, watcher};
+use super::{calling_agent, errors, watcher};
 use crate::compare::Sources;
 use crate::engine::Progress;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::fs::{AbsPath, Dir, Fs};
 use crate::session::{ActingAgent, Id, Session, Store};
 use crate::settings::Settings;
 use crate::verb::resolve::news;
-use crate::verb::{Caller, Choosing, Desk, Question, Said, Selection};
+use crate::verb::{Caller, Choosing, Desk, Fact, Question, Selection};
 
 /// One call, with what all verbs need.
 pub struct Call {
@@ -49,14 +49,14 @@ impl Caller for Process {
     }
 
     fn by(&self, store: &Dir) -> Option<ActingAgent> {
-        by::caller(store)
+        calling_agent::caller(store)
     }
 
     fn variable(&self) -> Option<&'static str> {
-        by::variable().map(|(variable, _)| variable)
+        calling_agent::variable().map(|(variable, _)| variable)
     }
 
-    fn tell(&self, said: Said<'_>) {
+    fn tell(&self, said: Fact<'_>) {
         fact::tell(&self.out, &said);
     }
 

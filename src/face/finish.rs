@@ -1,7 +1,7 @@
 //! The end of a call: what was printed is written out, and an error is reported.
 
+use super::call_end::Ended;
 use crate::error::{Error, Kind, command};
-use crate::face::ended::Ended;
 use crate::face::out::Out;
 use crate::verb::Effect;
 

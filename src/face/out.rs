@@ -14,7 +14,7 @@ use anstyle::Style;
 use serde::Serialize;
 
 use super::json::{self, Told};
-use super::near::Near;
+use super::near_side::Near;
 use super::{errors, figures};
 use crate::compare::{Names, cut, escape_terminal};
 use crate::error::{At, Error};

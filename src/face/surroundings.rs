@@ -2,7 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use super::place::{absolute, cwd};
+use super::find_store::absolute;
+use super::find_store::cwd;
 use crate::agent::{Agent, Surroundings};
 use crate::error::Error;
 use crate::fs::AbsPath;

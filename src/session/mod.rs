@@ -4,7 +4,7 @@
 //! only reads the tree. What always holds:
 //! - **I9** A status is computed from the header's counts; nothing sets it.
 //! - **I10** A line of `changes.jsonl` counts once the header counts it; its content was durable before (docs/ARCHITECTURE.md, D1).
-//! - Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a hash, a number or an
+//! - Nothing read from the store is used as a path before it was parsed as an [`Id`], a hash, a number or an
 //!   [`AbsPath`](crate::fs::AbsPath) (docs/ARCHITECTURE.md, I14).
 
 mod act;

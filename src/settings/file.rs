@@ -5,8 +5,8 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::kind::{Found, Kind, Wrong};
-use super::near::edits;
 use super::row::Row;
+use super::similar_word::edits;
 use crate::error::{Error, Kind as OfError, command};
 
 /// A file of settings in which all keys are known.

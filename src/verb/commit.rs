@@ -18,7 +18,7 @@ use super::act::steps_behind::Behind;
 use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
+use super::fact::Fact;
 use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
@@ -146,7 +146,7 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     if session.header.is_all_in() {
         // Nothing runs in it any more.
         if let Err(error) = own_store::remove(&desk.fs, &session.dir) {
-            desk.caller.tell(Said::OwnStoreStays(&error.into()));
+            desk.caller.tell(Fact::OwnStoreStays(&error.into()));
         }
     }
     let behind = behind.filter(|_| session.header.counts.ever_in > 0);
@@ -173,7 +173,7 @@ fn say_behind(desk: &Desk, session: &Session, dry_run: bool) -> Result<Option<Be
         return Ok(Some(behind));
     }
     let id = session.id();
-    desk.caller.tell(Said::LeavesBehind { id, behind });
+    desk.caller.tell(Fact::LeavesBehind { id, behind });
     if !dry_run {
         desk.confirm(Question::CommitAtStep { id, step: session.header.head() })?;
     }
@@ -205,7 +205,7 @@ fn part(
     call: &Commit,
     (mut changes, mut selection): (Changes, Selection),
 ) -> Result<Option<Acted>, Error> {
-    let chosen_none = |session: &Session| desk.caller.tell(Said::NothingChosen(session.id()));
+    let chosen_none = |session: &Session| desk.caller.tell(Fact::NothingChosen(session.id()));
     if selection.is_empty() {
         chosen_none(session);
         return Ok(None);
@@ -226,7 +226,7 @@ fn part(
     let mut notes = select::with_names(session, &changes, &mut selection)?;
     notes.extend(select::settle(&changes, Way::Forth, |_| true, &mut selection));
     if selection.is_empty() {
-        notes.iter().for_each(|note| desk.caller.tell(Said::Note(note)));
+        notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
         chosen_none(session);
         return Ok(None);
     }
@@ -234,7 +234,7 @@ fn part(
     let is_beside = matches!(call.of.what, What::Beside(_));
     if !is_beside && selection.len() == changes.list.len() && is_whole(&selection) {
         // All there is: no part of it.
-        notes.iter().for_each(|note| desk.caller.tell(Said::Note(note)));
+        notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
         let call = Commit { merge: false, ..call.clone() };
         return own(desk, store, session, &call, Vec::new());
     }

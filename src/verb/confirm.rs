@@ -6,7 +6,7 @@ use super::act::deadline::remove_mark;
 use super::act::unconfirmed::marked;
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
+use super::fact::Fact;
 use super::resolve::want::Want;
 use super::rollback::take_back;
 use crate::error::{Error, Kind};
@@ -70,7 +70,7 @@ pub fn take_back_overdue(desk: &Desk) -> Result<(), Error> {
             // The verb itself is about something else, and goes on.
             Some(true) => {
                 if let Err(why) = settle(desk, store, &id) {
-                    desk.caller.tell(Said::NotSettled { id: &id, why: &why });
+                    desk.caller.tell(Fact::NotSettled { id: &id, why: &why });
                 }
             }
         }
@@ -105,7 +105,7 @@ pub fn settle(desk: &Desk, store: &Store, id: &Id) -> Result<bool, Error> {
         return Ok(false);
     }
     let taken_back = done.as_ref().map(|report| report.rows.len());
-    desk.caller.tell(Said::NotConfirmed { id, due: deadline.due, taken_back });
+    desk.caller.tell(Fact::NotConfirmed { id, due: deadline.due, taken_back });
     let failed: Vec<String> = match &done {
         Ok(report) => {
             note(desk, store, &session.header, LATE, report.rows.len() as u64);

@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use super::error::{self, is_inside};
-use super::fact::{Collected, Said};
+use super::fact::{Collected, Fact};
 use super::parts::select::Selection;
 use super::question::{Choosing, Question};
 use crate::capture::{Inside, capture};
@@ -27,7 +27,7 @@ pub trait Caller {
     /// The variable that tells of an agent.
     fn variable(&self) -> Option<&'static str>;
     /// Tells a fact while the verb works.
-    fn tell(&self, said: Said<'_>);
+    fn tell(&self, said: Fact<'_>);
     /// Asks the person; true for yes. No answer counts as no.
     fn ask(&self, question: Question<'_>) -> bool;
     /// Asks the person what is taken.
@@ -91,7 +91,7 @@ impl Desk {
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.
     pub fn note_in_log(&self, store: &Store, entry: &crate::session::Entry) {
         if let Err(error) = crate::session::append(&self.fs, store, entry) {
-            self.caller.tell(Said::NotLogged(&error));
+            self.caller.tell(Fact::NotLogged(&error));
         }
     }
 
@@ -162,7 +162,7 @@ impl Desk {
 
     pub fn say_unswept(&self, errors: impl IntoIterator<Item = crate::error::Error>) {
         for error in errors {
-            self.caller.tell(Said::Unswept(&error));
+            self.caller.tell(Fact::Unswept(&error));
         }
     }
 
@@ -180,7 +180,7 @@ impl Desk {
 
     /// Says that another recant is at work in the store, and that this one waits.
     pub fn say_waiting(&self, store: &Store) {
-        self.caller.tell(Said::Waiting(&store.path));
+        self.caller.tell(Fact::Waiting(&store.path));
     }
 }
 

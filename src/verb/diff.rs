@@ -14,7 +14,7 @@ use conflicts::Conflicts;
 
 use super::desk::Desk;
 use super::error::{content_gone, step_0};
-use super::fact::Said;
+use super::fact::Fact;
 use super::resolve::named_changes::TypedPath;
 use super::resolve::named_changes::chosen;
 use super::steps;
@@ -167,7 +167,7 @@ impl Opened<'_> {
         };
         list.check(header, n)?;
         if matches!(pair, Pair::Since(..)) && n != 0 && n != last && !header.chain().contains(&n) {
-            desk.caller.tell(Said::NotBelow { step: n });
+            desk.caller.tell(Fact::NotBelow { step: n });
         }
         let (old, differences);
         if let Pair::Step(_, step) = pair {
@@ -184,7 +184,7 @@ impl Opened<'_> {
 
     fn say_unsynced(&self, unsynced: bool) {
         if unsynced {
-            self.desk.caller.tell(Said::Unsynced);
+            self.desk.caller.tell(Fact::Unsynced);
         }
     }
 }

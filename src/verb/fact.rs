@@ -5,7 +5,7 @@ use std::path::Path;
 use super::act::steps_behind::Behind;
 use super::prune::report::All;
 use super::run::notice::Notice;
-use super::snapshot::fact::Fact;
+use super::snapshot::fact::SnapshotFact;
 use crate::capture::Rest;
 use crate::engine::{Finding, Recovered};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::fs::{AbsPath, Time};
 use crate::session::{Entry, Header, Id};
 
 /// A fact that is told while a verb works.
-pub enum Said<'a> {
+pub enum Fact<'a> {
     /// A fact of a run.
     Run(Notice<'a>),
     /// This signal came when all was done: it is finished.
@@ -113,7 +113,7 @@ pub enum Said<'a> {
     /// The store does not keep what was added to settings.
     EditNotRecorded(&'a Error),
     /// A fact about snapshots.
-    Snapshot(Fact<'a>),
+    Snapshot(SnapshotFact<'a>),
     /// A record of a damaged session cannot be read: what is lost with it is counted, not listed.
     LossNotListed(&'a Error),
     /// The settings let go of this, which is to be pruned.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
+use super::fact::Fact;
 use super::resolve::go_on;
 use super::resolve::want::Want;
 use super::rewind::pending;
@@ -105,7 +105,7 @@ fn made(
     let (session, taken) = store.welcome(fs, arriving, header)?;
     if let Some(name) = taken {
         let id = session.id().clone();
-        desk.caller.tell(Said::Unnamed { id: &id, name: &name });
+        desk.caller.tell(Fact::Unnamed { id: &id, name: &name });
     }
     Ok(session.id().clone())
 }

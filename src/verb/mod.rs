@@ -1,7 +1,7 @@
 //! The verbs as functions: plain arguments in, a value out. Prints nothing, reads no words and no environment.
 //!
-//! A face (`face`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`](desk::Caller): who
-//! calls, what is said meanwhile ([`Said`](fact::Said)), and the answer to a question.
+//! A face (`face`) turns words into arguments, and values into text or JSON. What a verb needs of it is a [`Caller`]: who
+//! calls, what is said meanwhile ([`Fact`]), and the answer to a question.
 //!
 //! - **I27** A verb that changes something calls [`prepare_to_change`](desk::Desk::prepare_to_change) first.
 
@@ -20,25 +20,25 @@ pub mod error;
 mod fact;
 pub mod fork;
 pub mod gate;
-pub mod here;
 pub mod list;
 pub mod log;
 pub mod moving;
+pub mod overview;
 pub mod parts;
 pub mod path_log;
+mod prunable;
 pub mod prune;
 mod question;
 pub mod recover;
 pub mod redo;
 pub mod resolve;
 pub mod restore;
-pub mod restored;
-mod retention;
+pub mod restore_row;
 pub mod rewind;
 pub mod rollback;
 pub mod run;
 pub mod show;
-mod signalled;
+mod signals;
 pub mod snapshot;
 pub mod stage;
 pub mod status;
@@ -55,7 +55,7 @@ pub use agent::fault::{Fault, Sort};
 pub use agent::hook::{Told, Untaken};
 pub use agent::install::{Deed, Edited};
 pub use agent::status::{Judged, Status};
-pub use agent::take::Taking;
+pub use agent::take_snapshots::Taking;
 pub use agent::turns::Turns;
 pub use agent::uncovered::NotCovered;
 pub use agent::undo::{TakeBack, TakenBack};
@@ -70,12 +70,13 @@ pub use diff::conflicts::{Conflicts, Refused};
 pub use diff::listed::Lines;
 pub use discard::{ALREADY, Discard, Discarded, Dropped, End, PartDiscarded};
 pub use doctor::{Surroundings, Verdict};
-pub use fact::{Collected, News, Said};
+pub use fact::{Collected, Fact, News};
 pub use fork::Forked;
 pub use list::Which;
 pub use log::Filter;
 pub use parts::select::{META, Selection};
 pub use path_log::Touched;
+pub use prunable::Committed;
 pub use prune::kind::{Kind, Loss};
 pub use prune::question::Prune;
 pub use prune::report::{All, Lost, Pruned, Snapshots, Staying};
@@ -88,17 +89,16 @@ pub use resolve::scope::Scope;
 pub use resolve::standing::Standing;
 pub use resolve::target::Target;
 pub use resolve::want::Want;
-pub use retention::Committed;
 pub use rewind::Rewound;
 pub use rollback::Rollback;
+pub use run::cut_off_value::{CutRun, Outcome};
 pub use run::door::NAME;
 pub use run::notice::{InPlace, Obstacle, Records};
-pub use run::recovered::{CutRun, Outcome};
 pub use run::terms::{Histories, Places, Program, Then};
 pub use run::value::{Fate, Passed, Ran};
 pub use snapshot::create::Created;
 pub use snapshot::diff::Comparison;
-pub use snapshot::fact::Fact;
+pub use snapshot::fact::SnapshotFact;
 pub use snapshot::list::{Directories, Directory};
 pub use snapshot::restore::{Restore, Restored};
 pub use snapshot::series::Named;

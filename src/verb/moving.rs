@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
+use super::fact::Fact;
 use super::resolve::guard;
 use super::resolve::want::Want;
-use super::signalled;
+use super::signals;
 use crate::engine::plan::conflict;
 use crate::engine::{Conflict, SinceAct, Verb};
 use crate::error::Error;
@@ -55,7 +55,7 @@ pub fn import(desk: &Desk, from: &mut dyn Read, mapping: &Mapping) -> Result<Imp
     let variable = guard::limited(desk);
     let store = desk.made_store()?;
     desk.prepare_to_change(&store)?;
-    let arrived = signalled::finished(desk, || {
+    let arrived = signals::finished(desk, || {
         let arrived = moving::import(&desk.fs, &store, from, mapping, variable.is_some())?;
         if let Arrived::New(locked, _) = &arrived {
             let header = &locked.header;
@@ -74,9 +74,9 @@ pub fn import(desk: &Desk, from: &mut dyn Read, mapping: &Mapping) -> Result<Imp
         }
         Arrived::New(locked, lost) => {
             if let Some(name) = lost {
-                desk.caller.tell(Said::CameUnnamed(&name));
+                desk.caller.tell(Fact::CameUnnamed(&name));
             }
-            mapping.in_vain().for_each(|from| desk.caller.tell(Said::MappedInVain(from)));
+            mapping.in_vain().for_each(|from| desk.caller.tell(Fact::MappedInVain(from)));
             new(&store, &locked)
         }
     }

@@ -4,7 +4,7 @@ use super::agent::uncovered::NotCovered;
 use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::want::Want;
-use super::restored::Row;
+use super::restore_row::Row;
 use crate::engine::{LeftPath, Report};
 use crate::error::Error;
 use crate::fs::AbsPath;

@@ -10,7 +10,7 @@ use super::resolve::killed_run;
 use super::resolve::killed_run::TakenIn;
 use super::resolve::want::Want;
 use super::run::cut_off;
-use super::run::recovered::CutRun;
+use super::run::cut_off_value::CutRun;
 use crate::engine::recover::recovery;
 use crate::engine::recover::recovery::Choice;
 use crate::engine::{LeftPath, Outcome, Recovered, Verb, recover_and_lock, way_on};

@@ -7,8 +7,8 @@ use super::act::carry_out::Conflicts;
 use super::act::temporary::{filled, take_away};
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
-use super::restored::Row;
+use super::fact::Fact;
+use super::restore_row::Row;
 use crate::engine::{Effect, LeftPath, PathOutcome, Report};
 use crate::error::{Error, Kind};
 use crate::fs::AbsPath;
@@ -63,7 +63,7 @@ pub fn put_back(
             done => break done?,
         }
     };
-    report.notes.iter().for_each(|note| desk.caller.tell(Said::Warning(note)));
+    report.notes.iter().for_each(|note| desk.caller.tell(Fact::Warning(note)));
     let left = self::left(series, compared)?.into_iter().chain(report.left).collect();
     Ok(WentBack { session: session.map(|session| session.id().clone()), paths: rows(series, compared)?, left })
 }

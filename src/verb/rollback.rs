@@ -6,7 +6,7 @@ use super::act::carry_out::{Act, Conflicts};
 use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
-use super::fact::Said;
+use super::fact::Fact;
 use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
@@ -79,7 +79,7 @@ pub fn take_back(desk: &Desk, store: &Store, session: &mut Locked) -> Result<Rep
     let act = Act { since, ..Act::new(desk, Verb::Rollback, Conflicts::Stop) };
     let (report, rest) = on_session(desk, store, session, &[], Effect::Apply, &act)?;
     if let Some(of) = &session.header.of {
-        desk.caller.tell(Said::Rest { of, part: session.id(), rest: &rest });
+        desk.caller.tell(Fact::Rest { of, part: session.id(), rest: &rest });
     }
     Ok(report)
 }
@@ -109,7 +109,7 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
     }
     let mut selection = selected(desk, call, session, (&changes, &sides))?;
     if selection.is_empty() {
-        desk.caller.tell(Said::NothingChosen(session.id()));
+        desk.caller.tell(Fact::NothingChosen(session.id()));
         return Ok(Part::None);
     }
     let notes = select::settle(&changes, Way::Back, |i| sides[i].is_in(), &mut selection);
@@ -121,7 +121,7 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
         return Err(error::do_not_merge(session.id(), against));
     }
     if pieces.is_empty() {
-        desk.caller.tell(Said::NothingOnTree(session.id()));
+        desk.caller.tell(Fact::NothingOnTree(session.id()));
         return Ok(Part::None);
     }
     let words = piece::words(Verb::Rollback, session.id(), &call.of.what);

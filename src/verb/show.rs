@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
-use super::fact::Said;
+use super::fact::Fact;
 use super::list::SessionRow;
 use super::resolve::named_changes::TypedPath;
 use super::resolve::named_changes::chosen;
@@ -140,7 +140,7 @@ fn renames(desk: &Desk, session: &Session, changes: &[Change], sides: &[Side]) -
         return Renames::default();
     }
     Sources::of(session).and_then(|mut sources| Renames::find(changes, sides, &mut sources)).unwrap_or_else(|error| {
-        desk.caller.tell(Said::NoRenames(&error));
+        desk.caller.tell(Fact::NoRenames(&error));
         Renames::default()
     })
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::desk::Desk;
-use super::fact::Said;
+use super::fact::Fact;
 use super::resolve::want::Want;
-use super::signalled;
+use super::signals;
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Id, Origin, Sort, Staging as Stage, Write};
@@ -49,7 +49,7 @@ pub enum Edit<'a> {
 pub fn new(desk: &Desk, name: Option<&str>) -> Result<Named, Error> {
     let store = desk.made_store()?;
     desk.prepare_to_change(&store)?;
-    signalled::finished(desk, || {
+    signals::finished(desk, || {
         let session = store.begin(&desk.fs, Origin::Staged, name, None)?;
         desk.clear_away(&store);
         Ok(Named { id: session.id().clone(), name: name.map(Into::into) })
@@ -62,7 +62,7 @@ pub fn new(desk: &Desk, name: Option<&str>) -> Result<Named, Error> {
 /// Another one has the name, or it is none; a person began the session, and an agent calls.
 pub fn rename(desk: &Desk, key: &str, name: Option<&str>) -> Result<Named, Error> {
     let (store, mut session) = desk.locked(key, Want::Tend)?;
-    signalled::finished(desk, || {
+    signals::finished(desk, || {
         store.rename(&desk.fs, &mut session, name)?;
         desk.clear_away(store);
         Ok(Named { id: session.id().clone(), name: name.map(Into::into) })
@@ -76,7 +76,7 @@ pub fn rename(desk: &Desk, key: &str, name: Option<&str>) -> Result<Named, Error
 pub fn stage(desk: &Desk, key: &str, (path, cwd): (&Path, &Path), edit: Edit<'_>, make_parents: bool) -> Result<Staged, Error> {
     let (store, mut session) = desk.locked(key, Want::Stage)?;
     let id = session.id().clone();
-    signalled::finished(desk, || {
+    signals::finished(desk, || {
         let mut stage = Stage::open(&desk.fs, store, &mut session, make_parents)?;
         let staged = match edit {
             Edit::Write(write) => stage.write(path, cwd, write),
@@ -93,7 +93,7 @@ pub fn stage(desk: &Desk, key: &str, (path, cwd): (&Path, &Path), edit: Edit<'_>
             }
         };
         let change = stage.sort_at(&path);
-        stage.finish()?.iter().for_each(|error| desk.caller.tell(Said::ObjectStays(error)));
+        stage.finish()?.iter().for_each(|error| desk.caller.tell(Fact::ObjectStays(error)));
         Ok(Staged { session: id, path, change })
     })
 }

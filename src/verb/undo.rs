@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::act::value::Acted;
-use super::agent::here::are_there;
+use super::agent::project_turns::are_there;
 use super::desk::Desk;
 use super::discard::{Sessions, again};
 use super::error::{self, Never};
-use super::fact::Said;
+use super::fact::Fact;
 use super::question::Question;
 use super::redo;
 use super::resolve::guard;
@@ -133,7 +133,7 @@ fn carry_out(desk: &Desk, store: &Store, deed: &UndoableAct, takes_back: TakesBa
 /// Warns if that could not be noted: the act itself is done, and its report is owed.
 fn say_unnoted(desk: &Desk, noted: Result<(), Error>) {
     if let Err(error) = noted {
-        desk.caller.tell(Said::NotLogged(&error));
+        desk.caller.tell(Fact::NotLogged(&error));
     }
 }
 
@@ -233,7 +233,7 @@ fn newest(desk: &Desk, store: &Store, dry_run: bool) -> Result<UndoableAct, Erro
     }
     let others: Vec<&UndoableAct> = acts.all.iter().filter(|other| other.n > deed.n && !is_ours(store, other)).collect();
     if let [newest, ..] = &others[..] {
-        desk.caller.tell(Said::PassedOver { count: others.len(), newest: &newest.session });
+        desk.caller.tell(Fact::PassedOver { count: others.len(), newest: &newest.session });
     }
     Ok(deed.clone())
 }
@@ -256,7 +256,7 @@ fn say_or_refuse(
 ) -> Result<(), Error> {
     let newest = error::newest_is(&own.session, own.verb.as_deref(), step_below(store, &own.session));
     if desk.can_ask && !desk.yes || dry_run {
-        desk.caller.tell(Said::Newest(&newest));
+        desk.caller.tell(Fact::Newest(&newest));
         return Ok(());
     }
     Err(error::has_no_undo(newest, before.map(|before| &before.session)))
@@ -322,7 +322,7 @@ fn bring_back(
     let entry = log::Entry::new(BROUGHT_BACK, id, header.generation, "done", header.counts.changes);
     desk.note_in_log(store, &entry.of_act(header));
     if let Some(name) = &taken {
-        desk.caller.tell(Said::NameTaken { id, name });
+        desk.caller.tell(Fact::NameTaken { id, name });
     }
     let (status, uncollected) = (Some(header.status()), header.uncollected);
     Ok(BroughtBack { session: id.clone(), changes: header.counts.changes, status, uncollected })
@@ -333,6 +333,6 @@ fn say_turns(desk: &Desk, store: &Store, deed: &UndoableAct) {
     let session = store.session(&deed.session).ok();
     let command = session.and_then(|session| session.header.command);
     if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| are_there(desk)) {
-        desk.caller.tell(Said::TakesHooksAway(&install));
+        desk.caller.tell(Fact::TakesHooksAway(&install));
     }
 }

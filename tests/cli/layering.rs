@@ -386,7 +386,7 @@ const NAME_AGENTS: &[(&str, &str)] = &[
     ("src/agent/known.rs", "the table"),
     ("src/agent/mod.rs", "its file"),
     ("src/face/args/agent.rs", "examples of commands"),
-    ("src/face/args/look.rs", "examples of commands"),
+    ("src/face/args/inspect.rs", "examples of commands"),
     ("src/face/args/settings.rs", "an example of a table"),
     ("src/face/args/verbs.rs", "examples of commands"),
     ("src/tree/danger.rs", "files that programs of many sorts obey; it lies below the agents"),

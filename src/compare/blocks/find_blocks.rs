@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::align::compare;
 use super::block::Block;
-use super::diff_lines::compare;
 use super::lines;
 
 /// Why contents cannot be taken apart: they change, or merge, as a whole or not at all.

@@ -4,9 +4,9 @@
 //! - Every byte is kept, whatever the encoding: a line is what ends with LF or with the content, a CR before LF is a part of it.
 //! - Equal contents always have equal blocks, as people name them by number: what takes too long has none.
 
+mod align;
 pub mod block;
 pub mod choice;
-mod diff_lines;
 pub mod find_blocks;
 pub mod lines;
 pub mod numbers;

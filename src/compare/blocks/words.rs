@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::align::compare;
 use super::block::Block;
-use super::diff_lines::compare;
 
 /// The most bytes of both sides together that are compared by words: nobody reads more of them at a glance.
 const MOST: usize = 16 << 10;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::look::{Much, Page};
+use super::inspect::{Much, Page};
 use crate::agent::{Agent, When};
 
 /// The verbs under `agent`.

@@ -4,7 +4,7 @@
 mod agent;
 mod apply;
 pub mod help;
-mod look;
+mod inspect;
 mod run;
 mod session;
 mod settings;
@@ -15,7 +15,7 @@ mod words;
 
 pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, Recover, Redo, Undo, What};
-pub use look::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
+pub use inspect::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,

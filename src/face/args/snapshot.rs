@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::look::Much;
+use super::inspect::Much;
 use super::words::number;
 
 /// The verbs under `snapshot`.

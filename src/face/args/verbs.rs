@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::agent::{AgentVerb, Hook};
 use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
-use super::look::{Cat, Diff, Log, Page, Review, Steps};
+use super::inspect::{Cat, Diff, Log, Page, Review, Steps};
 use super::run::{Doctor, Run, Shell};
 use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
 use super::settings;

@@ -8,8 +8,8 @@ use crate::capture::Inside;
 use crate::error::{At, Error, IoError, Kind};
 use crate::face::args::{Cli, Verb};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
-use crate::face::near;
+use crate::face::call_end::Ended;
+use crate::face::near_side;
 use crate::fs::{AbsPath, Dir, socket};
 use crate::remote::{Down, Line, PROTOCOL, Request, Up, Word};
 use crate::verb::NAME;
@@ -68,7 +68,7 @@ pub fn ask(call: &Call, words: &[OsString], store: &AbsPath) -> Result<Ended, Er
         color: call.out.colors(),
         columns: size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0),
         input: false,
-        terminals: near::terminals(),
+        terminals: near_side::terminals(),
         env: Vec::new(),
         silence: None,
         store: None,

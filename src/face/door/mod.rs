@@ -16,10 +16,10 @@ use std::time::Duration;
 use clap::Parser;
 use rustix::process::Signal;
 
+use super::call_end::Ended;
 use crate::compare::Names;
 use crate::error::{Error, Kind};
 use crate::face::args::{self, Cli, Global, Verb};
-use crate::face::ended::Ended;
 use crate::face::errors;
 use crate::fs::interrupt;
 use crate::remote::{Down, Request};

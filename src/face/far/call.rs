@@ -7,7 +7,7 @@ use super::link::request;
 use crate::error::{Error, Reason};
 use crate::face::args::Cli;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::remote::streams::Input;
 use crate::remote::{Link, Request, Stream, Target};
 

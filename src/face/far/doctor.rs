@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::call::Far;
 use crate::error::Error;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::remote::{NearSide, PROTOCOL, Stream};
 
 impl Far<'_> {

@@ -4,7 +4,7 @@
 use crate::error::{Error, Kind};
 use crate::face::args::Verb;
 use crate::face::args::table::effect;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::finish;
 use crate::face::out::Out;
 

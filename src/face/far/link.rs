@@ -8,7 +8,7 @@ use crate::error::{At, Error, shell_word};
 use crate::face::args::{Cli, Global, SessionVerb, Verb};
 use crate::face::call::Call;
 use crate::face::json::note_line;
-use crate::face::near;
+use crate::face::near_side;
 use crate::fs::signal_pipe;
 use crate::remote::{Install, Link, PROTOCOL, Request, Signals, Ssh, Target, Word};
 
@@ -33,9 +33,9 @@ fn reads_input(call: &Call, verb: &Verb) -> bool {
 
 /// The request of the call to the machine.
 pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Request {
-    let terminals = near::terminals();
+    let terminals = near_side::terminals();
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    let env = std::env::vars_os().filter(|(name, _)| near::is_recants_own(name));
+    let env = std::env::vars_os().filter(|(name, _)| near_side::is_recants_own(name));
     Request {
         protocol: PROTOCOL,
         argv: words.iter().map(|word| Word::from(word.as_os_str())).collect(),

@@ -11,11 +11,11 @@ use std::ffi::OsString;
 use call::Far;
 pub use end::finish;
 
+use super::call_end::Ended;
+use super::near_side::terminals;
 use crate::error::Error;
 use crate::face::args::{Cli, Global, SnapshotVerb, Verb};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
-use crate::face::near::terminals;
 use crate::remote::Target;
 
 /// The machine that a call names; `None` if it is for this one. An empty `-H` counts as named: whoever typed it meant another machine.

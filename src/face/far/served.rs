@@ -1,8 +1,9 @@
 //! `far`: the program that ssh starts on the other machine, and what a verb that it starts knows of the near side.
 
 use crate::face::args::{self, Cli, SessionVerb, Verb};
-use crate::face::ended::Ended;
-use crate::face::near::{self, Near};
+use crate::face::call_end::Ended;
+use crate::face::near_side;
+use crate::face::near_side::Near;
 use crate::face::{door, errors};
 use std::ffi::OsString;
 use std::io::Write;
@@ -114,7 +115,7 @@ fn command(request: &Request) -> Result<(Command, Option<Verb>), Error> {
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
     let env = request.env.iter().filter_map(|(name, value)| Some((name.to_os()?, value.to_os()?)));
-    command.envs(env.filter(|(name, _)| near::is_recants_own(name)));
+    command.envs(env.filter(|(name, _)| near_side::is_recants_own(name)));
     // The command of a run would see COLUMNS, too.
     if !verb.as_ref().is_some_and(Verb::is_run) {
         command.envs(request.columns.map(|columns| ("COLUMNS", columns.to_string())));

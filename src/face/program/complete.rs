@@ -17,9 +17,10 @@ use crate::agent::Turns;
 use crate::error::{Error, shell_word};
 use crate::face::args::{self, Cli};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
-use crate::face::place::{self, Place};
+use crate::face::find_store;
+use crate::face::find_store::Place;
 use crate::face::text::steps;
 use crate::fs::AbsPath;
 use crate::session::{Header, Id, Session, Status, Store};
@@ -170,7 +171,7 @@ impl Typing {
         }
         let place = match &self.store {
             Some(path) => Place { path: path.clone(), from: Origin::Option("--store") },
-            None => place::settings().unwrap_or_else(|_| place::nowhere()).1,
+            None => find_store::settings().unwrap_or_else(|_| find_store::nowhere()).1,
         };
         Store::open(&place.resolve().ok()?).ok().flatten()
     }

@@ -4,11 +4,12 @@ use crate::error::Error;
 use crate::face::args::table::effect;
 use crate::face::args::{self, AgentVerb, CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::far::served;
 use crate::face::mcp::carry;
 use crate::face::program::complete;
 use crate::face::review;
+use crate::face::text::acts;
 use crate::face::text::agent::diff::diff as diff_turn;
 use crate::face::text::agent::guide::guide;
 use crate::face::text::agent::hook::hook;
@@ -17,10 +18,26 @@ use crate::face::text::agent::run::run as run_agent;
 use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
-use crate::face::text::{
-    acts, cat, checkpoint, config, diff, discard, doctor, here, list, log, man, moving, prune, recover, rewind, run, show,
-    snapshot, stage, status, steps,
-};
+use crate::face::text::cat;
+use crate::face::text::checkpoint;
+use crate::face::text::config;
+use crate::face::text::diff;
+use crate::face::text::discard;
+use crate::face::text::doctor;
+use crate::face::text::list;
+use crate::face::text::log;
+use crate::face::text::man;
+use crate::face::text::moving;
+use crate::face::text::overview;
+use crate::face::text::prune;
+use crate::face::text::recover;
+use crate::face::text::rewind;
+use crate::face::text::run;
+use crate::face::text::show;
+use crate::face::text::snapshot;
+use crate::face::text::stage;
+use crate::face::text::status;
+use crate::face::text::steps;
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
 use crate::verb::run::cut_off;
@@ -92,7 +109,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),
         Verb::Man(args) => man::man(call, &args),
-        Verb::Here => here::here(call),
+        Verb::Here => overview::here(call),
         // Carried out before there was a call.
         Verb::Far(args) => Ok(served::far(&args)),
     }

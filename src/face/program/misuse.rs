@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{Error, Kind, command, set_call, shell_word};
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::finish::finish;
 use crate::face::out::{Form, Out};
 use crate::fs::program;

@@ -14,15 +14,18 @@ use crate::error::{Error, shell_word};
 use crate::face::args::table::effect;
 use crate::face::args::{Verb, help};
 use crate::face::call::Call;
+use crate::face::call_end::Ended;
 use crate::face::door::inside;
-use crate::face::ended::Ended;
+use crate::face::exit;
+use crate::face::far;
 use crate::face::far::served;
+use crate::face::find_store;
+use crate::face::find_store::Place;
 use crate::face::finish::finish;
-use crate::face::near::Near;
+use crate::face::near_side::Near;
 use crate::face::out::{Form, Out};
-use crate::face::place::{self, Place};
+use crate::face::person_only;
 use crate::face::program::complete;
-use crate::face::{exit, far, guard};
 use crate::remedy::shell;
 use crate::settings::{Color, From as Origin};
 use crate::verb::Effect;
@@ -73,10 +76,10 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         let out = Out::new(form, color, global.quiet, global.verbose);
         if let Some(near) = &near { out.for_near(near) } else { out }
     };
-    let (config, place) = match place::settings() {
+    let (config, place) = match find_store::settings() {
         Ok(found) => found,
         // These two need no settings, and run even if the settings are wrong.
-        Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
+        Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => find_store::nowhere(),
         Err(problem) => {
             let out = early(Color::Auto);
             return finish(&out, Err(not_begun(cli.verb(), problem)), Effect::None);
@@ -107,7 +110,7 @@ fn carry_out(args: Vec<OsString>) -> Ended {
             Effect::None,
         );
     }
-    if let Err(problem) = guard::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
+    if let Err(problem) = person_only::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
         return finish(&call.out, Err(not_begun(cli.verb(), problem)), Effect::None);
     }
     let effect = effect(cli.verb());

@@ -31,7 +31,7 @@ use crate::verb::{
 type Words = Vec<OsString>;
 
 /// Carries out a verb.
-pub type CarryOut = fn(&Call, Verb) -> Result<crate::face::ended::Ended, Error>;
+pub type CarryOut = fn(&Call, Verb) -> Result<crate::face::call_end::Ended, Error>;
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
 struct Done {

@@ -18,7 +18,7 @@ use crate::session::{Change, Side};
 use crate::snapshot::Series;
 use crate::tree::Hash;
 use crate::verb::Comparison;
-use crate::verb::agent::here::Here;
+use crate::verb::agent::project_turns::Here;
 use crate::verb::error::turn_not_covered;
 use crate::verb::snapshot::diff;
 use crate::verb::snapshot::series::{number, series};

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{At, Error};
+use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
-use crate::face::{args, place};
+use crate::face::call_end::Ended;
+use crate::face::find_store;
 use crate::fs::AbsPath;
 use crate::verb::When;
 use crate::verb::cat::{self as verb, Contents};
@@ -17,7 +18,7 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Error> {
         args::Cat { before: true, .. } => When::Before,
         _ => When::After,
     };
-    let (path, contents) = verb::cat(call, &args.id, &place::below(&args.path)?, when)?;
+    let (path, contents) = verb::cat(call, &args.id, &find_store::below(&args.path)?, when)?;
     match contents {
         Contents::File(file) => stream(call, file, &path)?,
         Contents::Target(target) => call.out.bytes(&[&call.out.foreign(&target), &b"\n"[..]].concat()),

@@ -5,7 +5,7 @@ use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::out::Out;
 use crate::session::{Checkpoint, Header, Sort};

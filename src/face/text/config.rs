@@ -3,7 +3,7 @@
 use crate::compare::{columns, padded};
 use crate::error::Error;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
 use crate::settings::{From, Setting, Value, age_word};
 use crate::verb::config as verb;

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
+use crate::face::find_store::all_whole;
 use crate::face::out::Out;
-use crate::face::place::all_whole;
 use crate::face::{args, figures};
 use crate::verb::discard::{Sessions, Skipped};
 use crate::verb::resolve::target::What;

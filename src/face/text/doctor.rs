@@ -5,10 +5,12 @@ use super::run::usual_passes;
 use crate::capture::Finding;
 use crate::capture::space::probe;
 use crate::error::{Error, command};
+use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
+use crate::face::figures;
+use crate::face::find_store;
 use crate::face::surroundings::surroundings;
-use crate::face::{args, figures, place};
 use crate::session::Coverage;
 use crate::verb::doctor::{self as verb, Way};
 use crate::verb::{Surroundings, Verdict};
@@ -67,7 +69,7 @@ fn print_way(call: &Call, Way { way, verdict, why, remedy, .. }: &Way) {
 
 fn print_coverage(call: &Call, rows: &[Coverage]) {
     let out = &call.out;
-    let cwd = place::cwd().ok().and_then(|cwd| place::absolute(&cwd).ok());
+    let cwd = find_store::cwd().ok().and_then(|cwd| find_store::absolute(&cwd).ok());
     let from = cwd.map_or_else(|| "here".into(), |cwd| out.place(&cwd));
     out.line(format_args!("what a run from {from} would hold:"));
     if out.is_verbose() {

@@ -13,7 +13,7 @@ use crate::face::out::Out;
 use crate::fs::Shown;
 use crate::session::{BROUGHT_BACK, FREED, Failed, Id};
 use crate::verb::error::{but, lost};
-use crate::verb::{Behind, Collected, News, Said, Standing};
+use crate::verb::{Behind, Collected, Fact, News, Standing};
 
 /// The words for what a turn wrote outside of the project.
 pub fn outside(n: u64, path: &Path) -> String {
@@ -25,95 +25,95 @@ pub fn outside(n: u64, path: &Path) -> String {
 pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
 
 /// Says it: what must not be missed as a warning, the rest as a note.
-pub fn tell(out: &Out, said: &Said<'_>) {
+pub fn tell(out: &Out, said: &Fact<'_>) {
     match said {
-        Said::Run(notice) => notice::tell(out, notice),
-        Said::Finished(signal) => out.note(format_args!("{signal} came when all was done: it is finished")),
-        Said::Last { id, elsewhere } => {
+        Fact::Run(notice) => notice::tell(out, notice),
+        Fact::Finished(signal) => out.note(format_args!("{signal} came when all was done: it is finished")),
+        Fact::Last { id, elsewhere } => {
             let place = elsewhere.map(|dir| format!(", begun in {dir}: this project has none")).unwrap_or_default();
             out.note(format_args!("last is {id}{place}"));
         }
-        Said::Named { name, id, begun_in } => {
+        Fact::Named { name, id, begun_in } => {
             let place = begun_in.map(|dir| format!(", begun in {}", out.place(dir))).unwrap_or_default();
             out.note(format_args!("{name} is session {}{place}", id.tail()));
         }
-        Said::UnderWay(id) => out.note(format_args!("a run of session {id} is under way: it is not meant by 'last' yet")),
-        Said::Collected(run) if run.lost.is_some() => out.warn(collected(run)),
-        Said::Collected(run) => out.note(collected(run)),
-        Said::Recovered(one) => recovered::say(out, one),
-        Said::Running(id) => {
+        Fact::UnderWay(id) => out.note(format_args!("a run of session {id} is under way: it is not meant by 'last' yet")),
+        Fact::Collected(run) if run.lost.is_some() => out.warn(collected(run)),
+        Fact::Collected(run) => out.note(collected(run)),
+        Fact::Recovered(one) => recovered::say(out, one),
+        Fact::Running(id) => {
             out.note(format_args!("a command runs in session {}: this is what it has changed so far", id.tail()))
         }
-        Said::NotCounted { id, why } => {
+        Fact::NotCounted { id, why } => {
             out.warn(format_args!("session {id}: the changes of the command that runs in it are not counted: {}", why.message()))
         }
-        Said::Mixed(id) => {
+        Fact::Mixed(id) => {
             out.warn(format_args!("another recant was at work in session {id} meanwhile: this may mix old and new"))
         }
-        Said::Waiting(store) => out.note(format_args!("another recant is at work in {store}; waiting")),
-        Said::Unswept(error) => {
+        Fact::Waiting(store) => out.note(format_args!("another recant is at work in {store}; waiting")),
+        Fact::Unswept(error) => {
             out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"))
         }
-        Said::ObjectStays(error) => {
+        Fact::ObjectStays(error) => {
             out.warn(format_args!("{error}; nothing needs it, and the next staging in this session tries again"));
         }
-        Said::CameUnnamed(name) => {
+        Fact::CameUnnamed(name) => {
             out.warn(format_args!("another session is called {name} here: this one came without its name"));
         }
-        Said::MappedInVain(from) => {
+        Fact::MappedInVain(from) => {
             out.warn(format_args!("--map {from}=…: no path of the session lies there, so this moved none"));
         }
-        Said::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
-        Said::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
-        Said::TooManyToCompare => {
+        Fact::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
+        Fact::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
+        Fact::TooManyToCompare => {
             out.note("too many files were created and deleted to compare them all: only those that are the same count as renamed")
         }
-        Said::Unsynced => out.warn(UNSYNCED),
-        Said::NotBelow { step } => out.note(format_args!("step {step} is not below the head: it is compared with it")),
-        Said::New { id, name, former } => {
+        Fact::Unsynced => out.warn(UNSYNCED),
+        Fact::NotBelow { step } => out.note(format_args!("step {step} is not below the head: it is compared with it")),
+        Fact::New { id, name, former } => {
             let former = former.map(|id| format!("; {} of that name is rolled back, and not all of it is there", id.tail()));
             out.note(format_args!("new session {}, named {name}{}", id.tail(), former.unwrap_or_default()));
         }
-        Said::OpenAgain(id) => out.note(format_args!("session {} is open again: its commit was undone", id.tail())),
-        Said::WaitsForCommand(id) => out.note(format_args!("waiting for the command that runs in session {}", id.tail())),
-        Said::Unnamed { id, name } => {
+        Fact::OpenAgain(id) => out.note(format_args!("session {} is open again: its commit was undone", id.tail())),
+        Fact::WaitsForCommand(id) => out.note(format_args!("waiting for the command that runs in session {}", id.tail())),
+        Fact::Unnamed { id, name } => {
             out.warn(format_args!("another session got the name {name} meanwhile: session {} has none", id.tail()))
         }
-        Said::Warning(warning) => out.warn(warning),
-        Said::Note(note) => out.note(note),
-        Said::News(news) => out.note(figures::filled(&self::news(news))),
-        Said::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
-        Said::Merged { path, dry_run } => {
+        Fact::Warning(warning) => out.warn(warning),
+        Fact::Note(note) => out.note(note),
+        Fact::News(news) => out.note(figures::filled(&self::news(news))),
+        Fact::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
+        Fact::Merged { path, dry_run } => {
             let would = if *dry_run { "would be " } else { "" };
             out.note(format_args!("{}: {would}merged with what was changed there since", out.shown(path)));
         }
-        Said::NothingChosen(id) => {
+        Fact::NothingChosen(id) => {
             out.note(format_args!("nothing of session {} was chosen, and nothing was changed", id.tail()));
         }
-        Said::NothingOnTree(id) => {
+        Fact::NothingOnTree(id) => {
             let id = id.tail();
             out.note(format_args!("the tree has nothing more of that part of session {id}, and nothing was changed"));
         }
-        Said::LeavesBehind { id, behind } => {
+        Fact::LeavesBehind { id, behind } => {
             let (count, fork) =
                 (figures::count(behind.count, "step"), command(format_args!("fork {} {}", id.tail(), behind.newest)));
             out.note(format_args!("a commit leaves {count} behind: {fork} first keeps one"));
         }
-        Said::OwnStoreStays(error) => {
+        Fact::OwnStoreStays(error) => {
             out.warn(format_args!("the store that its run had inside could not be removed: {error}"));
         }
-        Said::OfNoUse { id, why } => {
+        Fact::OfNoUse { id, why } => {
             let discard = command(format_args!("discard {id}"));
             out.warn(format_args!("session {id} holds nothing of use and could not be removed: {why}; {discard}"));
         }
-        Said::Interrupted { id, found } => out.warn(format_args!("session {id}: {}", recovered::interrupted(found))),
-        Said::NothingToConfirm(id) => {
+        Fact::Interrupted { id, found } => out.warn(format_args!("session {id}: {}", recovered::interrupted(found))),
+        Fact::NothingToConfirm(id) => {
             out.warn(format_args!("session {id} is committed already: there is nothing to confirm"));
         }
-        Said::EarlierTimeCounts(error) => {
+        Fact::EarlierTimeCounts(error) => {
             out.warn(format_args!("{error}: the time that was noted before the commit counts"));
         }
-        Said::NotConfirmed { id, due, taken_back } => {
+        Fact::NotConfirmed { id, due, taken_back } => {
             let by = figures::time(*due, true);
             match taken_back {
                 Ok(count) => {
@@ -122,37 +122,37 @@ pub fn tell(out: &Out, said: &Said<'_>) {
                 Err(why) => out.warn(format_args!("session {id} was not confirmed by {by}, and stays: {}", why.message())),
             }
         }
-        Said::NotSettled { id, why } => {
+        Fact::NotSettled { id, why } => {
             out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", why.message()));
         }
-        Said::Rest { of, part, rest } => self::rest(out, of, part, rest),
-        Said::Freed(ids) => {
+        Fact::Rest { of, part, rest } => self::rest(out, of, part, rest),
+        Fact::Freed(ids) => {
             let ids = ids.iter().map(Id::tail).collect::<Vec<_>>().join(", ");
             out.note(figures::filled(&format!("what was discarded before is freed (retention.discarded): {ids}")));
         }
-        Said::NotFreed(error) => out.warn(format_args!("what was discarded before could not be freed: {error}")),
-        Said::Newest(newest) => out.note(newest),
-        Said::PassedOver { count, newest } => {
+        Fact::NotFreed(error) => out.warn(format_args!("what was discarded before could not be freed: {error}")),
+        Fact::Newest(newest) => out.note(newest),
+        Fact::PassedOver { count, newest } => {
             let (acts, newest) = (figures::count(*count as u64, "act"), newest.tail());
             out.note(format_args!("passed over: {acts} of others on held sessions, the newest on {newest}"));
         }
-        Said::TakesHooksAway(install) => {
+        Fact::TakesHooksAway(install) => {
             let undo = command("agent undo");
             out.note(figures::filled(&format!("the newest act is {install}; {undo} takes back what an agent's turn wrote")));
         }
-        Said::NameTaken { id, name } => {
+        Fact::NameTaken { id, name } => {
             out.warn(format_args!("another session is named {name} by now: {} comes back without a name", id.tail()));
         }
-        Said::WroteOutside { n, path } => out.note(outside(*n, path)),
-        Said::EditedByLink { link, path } => {
+        Fact::WroteOutside { n, path } => out.note(outside(*n, path)),
+        Fact::EditedByLink { link, path } => {
             out.say(format_args!("recant: {} is a link: the edit is made in {}", out.shown(link), out.shown(path)));
         }
-        Said::EditNotRecorded(error) => {
+        Fact::EditNotRecorded(error) => {
             out.warn(format_args!("cannot record the edit: {error}; uninstall will search for the hooks instead"));
         }
-        Said::Snapshot(fact) => snapshots::tell(out, fact),
-        Said::LossNotListed(error) => out.warn(format_args!("{error}; its paths are counted, not listed")),
-        Said::Prunes(all) => {
+        Fact::Snapshot(fact) => snapshots::tell(out, fact),
+        Fact::LossNotListed(error) => out.warn(format_args!("{error}; its paths are counted, not listed")),
+        Fact::Prunes(all) => {
             if out.is_text() {
                 plan::lines(out, all).into_iter().for_each(|line| out.say(line));
             }

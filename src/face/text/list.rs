@@ -3,10 +3,11 @@
 use super::fact;
 use super::heads::calls;
 use crate::error::{Error, Kind, command};
+use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::face::{args, place};
+use crate::face::find_store;
 use crate::session::{ActingAgent, Broken, Changes, Id};
 use crate::verb::Which;
 use crate::verb::list::{self as verb, Listed, Row};
@@ -35,7 +36,7 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Error> {
             all: args.all,
             status: args.status.iter().map(|status| status.word()).collect(),
             since: args.since.as_ref().map(|since| since.s),
-            path: args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?,
+            path: args.path.as_deref().map(|path| find_store::named(path, &Changes::default())).transpose()?,
             limit: Some(limit).filter(|limit| *limit > 0),
         },
     )?;

@@ -10,7 +10,7 @@ use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::fs::is_unfit;
 use crate::session::Log;

@@ -9,7 +9,7 @@ use crate::error::{At, Error};
 use crate::face::args;
 use crate::face::args::help;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::fs::Dir;
 use crate::remedy::shell;
 

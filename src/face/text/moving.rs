@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Error, command};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::out::Out;
 use crate::face::{args, figures};
 use crate::fs::{AbsPath, Input, Shown};

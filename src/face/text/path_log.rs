@@ -7,9 +7,10 @@ use crate::compare::{columns, cut};
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::face::place::{self, cwd};
+use crate::face::find_store;
+use crate::face::find_store::cwd;
 use crate::session::Changes;
 use crate::tree::project_of;
 use crate::verb::path_log::{Asked, Row};
@@ -18,9 +19,9 @@ use crate::verb::{Filter, Touched, path_log as verb};
 
 /// Shows what changed the paths. `unknown`: the only one could be a session, but is none.
 pub fn touched(call: &Call, args: &args::Log, unknown: Option<Error>) -> Result<Ended, Error> {
-    let paths = args.what.iter().map(|path| place::named(path, &Changes::default())).collect::<Result<Vec<_>, _>>()?;
+    let paths = args.what.iter().map(|path| find_store::named(path, &Changes::default())).collect::<Result<Vec<_>, _>>()?;
     // Without a store nothing is known of any project.
-    let here = call.store()?.and_then(|_| place::absolute(&cwd().ok()?).ok());
+    let here = call.store()?.and_then(|_| find_store::absolute(&cwd().ok()?).ok());
     let project = here.map(|here| project_of(&here, dirs::home_dir().as_deref()));
     let asked = Asked { words: &args.what, paths, filter: filter(args), project, dir: &dir };
     let mut found = verb::touched(call, &asked)?;

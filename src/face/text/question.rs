@@ -10,7 +10,7 @@ use crate::face::out::Out;
 use crate::fs::{AbsPath, Shown};
 use crate::session::{Header, Id, Unseen};
 use crate::verb::error::{all_of, turns_in_words, whose};
-use crate::verb::restored::Row;
+use crate::verb::restore_row::Row;
 use crate::verb::{NotCovered, Question};
 
 /// The most steps, and the most paths, that a question names.

@@ -6,7 +6,7 @@ use crate::engine::recover::recovery::Choice;
 use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::verb::recover as verb;
 use crate::verb::{Recovery, TakenIn};
 

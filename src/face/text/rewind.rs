@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::{args, figures};
 use crate::verb::fork::fork as forked;
 use crate::verb::rewind::rewind as rewound;

@@ -5,10 +5,11 @@ use super::steps::words;
 use super::{acts, coverage, fact};
 use crate::compare::{Renames, cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
+use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side as Column};
-use crate::face::{args, place};
+use crate::face::find_store;
 use crate::fs::Shown;
 use crate::session::{ActingAgent, Change, Checkpoint, Ending, Header, How, Run, Session, Side, Sort};
 use crate::tree::{Danger, sort_word};
@@ -16,7 +17,7 @@ use crate::verb::Standing;
 use crate::verb::show::{self as verb, Shown as Value};
 
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
-    let value = verb::show(call, args.id.as_deref(), &place::all_whole(&args.paths)?)?;
+    let value = verb::show(call, args.id.as_deref(), &find_store::all_whole(&args.paths)?)?;
     let Value { store, session, standing, run, changes, sides, renames, chosen } = &value;
     if args.paths.is_empty() {
         call.looked(store, session);

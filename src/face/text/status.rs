@@ -14,7 +14,7 @@ use crate::engine::recover::recovery;
 use crate::error::{Error, Kind, command};
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::{args, figures};
 use crate::fs::AbsPath;
 use crate::session::{Header, Id, Status};

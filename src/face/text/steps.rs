@@ -11,7 +11,7 @@ use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::fs::Shown;
 use crate::session::{Arg, Ending, Header, Id, Session, Sort, Step};

@@ -21,7 +21,7 @@ use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::Subject;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The conflicts over which an act goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub fn carry_out(
     let report = done.map_err(|error| refused(subject, session, error))?;
     let keeps = act.verb != Verb::Rollback && !report.dry_run && desk.config.keep_before.value;
     if keeps && let Err(error) = commit::keep_committed(&desk.fs, session) {
-        desk.caller.tell(Said::NotKept(&error));
+        desk.caller.tell(Fact::NotKept(&error));
     }
     Ok(report)
 }

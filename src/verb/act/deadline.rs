@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::session::{Deadline, Header, Id, Locked, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// Removes the mark of a session. One that stays goes the next time.
 pub fn remove_mark(desk: &Desk, store: &Store, id: &Id) {
@@ -20,7 +20,7 @@ pub fn remove_mark(desk: &Desk, store: &Store, id: &Id) {
 /// A part of it is committed already; the mark cannot be made.
 pub fn arm(desk: &Desk, store: &Store, session: &mut Locked, seconds: i64) -> Result<bool, Error> {
     if session.header.is_all_in() {
-        desk.caller.tell(Said::NothingToConfirm(session.id()));
+        desk.caller.tell(Fact::NothingToConfirm(session.id()));
         return Ok(false);
     }
     if session.header.counts.inside > 0 {
@@ -44,7 +44,7 @@ pub fn begin(desk: &Desk, store: &Store, session: &mut Locked, seconds: i64) -> 
     let by = desk.caller.watch(store, session.id(), seconds);
     let header = Header { deadline: Some(Deadline { by, ..Deadline::within(seconds) }), ..session.header.clone() };
     if let Err(error) = session.save(&desk.fs, header) {
-        desk.caller.tell(Said::EarlierTimeCounts(&error));
+        desk.caller.tell(Fact::EarlierTimeCounts(&error));
     }
     Waiting::of(&session.header)
 }

@@ -8,7 +8,7 @@ use crate::fs::{AbsPath, OnSignal, interrupt};
 use crate::session::{Arg, Change, Locked, Store, merge_base};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
 /// paths of the rest. False if nothing is left then.
@@ -41,7 +41,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
         return Ok(true);
     }
     may_choose(session)?;
-    choices.iter().for_each(|choice| desk.caller.tell(Said::Merged { path: &choice.path, dry_run }));
+    choices.iter().for_each(|choice| desk.caller.tell(Fact::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;
         return Ok(!paths.is_empty());

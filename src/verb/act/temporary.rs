@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::session::{Locked, Store};
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// Fills a session that was just begun. If `fill` fails, the session is removed.
 pub fn filled<E: Into<Error>>(
@@ -26,6 +26,6 @@ pub fn filled<E: Into<Error>>(
 pub fn take_away(desk: &Desk, store: &Store, session: Locked) {
     let id = session.id().clone();
     if let Err(error) = store.remove_session(&desk.fs, session) {
-        desk.caller.tell(Said::OfNoUse { id: &id, why: &error });
+        desk.caller.tell(Fact::OfNoUse { id: &id, why: &error });
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::here::{Here, is_back};
+use super::project_turns::Here;
+use super::project_turns::is_back;
 use super::uncovered::{NotCovered, not_covered};
 use crate::agent::{Turn, fates};
 use crate::error::Error;

@@ -5,7 +5,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::take::{Taking, home, is_taken, look};
+use super::take_snapshots::Taking;
+use super::take_snapshots::home;
+use super::take_snapshots::is_taken;
+use super::take_snapshots::look;
 use super::uncovered::{NotCovered, not_covered};
 use crate::agent::{
     Agent, Call, Effect, Event, Head, Line, Look, Named, Place, Ran, Seen, Tool, Turn, Turns, What, When, fates, id,

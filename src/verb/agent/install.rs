@@ -18,7 +18,7 @@ use crate::verb::act::carry_out::{self, Conflicts};
 use crate::verb::act::temporary::{filled, take_away};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 
 /// An edit of settings that is asked for.
@@ -161,7 +161,7 @@ fn carry_out(desk: &Desk, asked: &Asked<'_>, changes: &[Change]) -> Result<Optio
     desk.note_in_log(store, &entry);
     match done {
         Ok(report) => {
-            report.notes.iter().for_each(|note| desk.caller.tell(Said::Warning(note)));
+            report.notes.iter().for_each(|note| desk.caller.tell(Fact::Warning(note)));
             remember(desk, store, changes);
             Ok(Some((session.id().clone(), report)))
         }
@@ -176,7 +176,7 @@ fn carry_out(desk: &Desk, asked: &Asked<'_>, changes: &[Change]) -> Result<Optio
 
 fn ask(desk: &Desk, asked: &Asked<'_>, changes: &[Change]) -> Result<(), Error> {
     for Change { path, link, .. } in changes {
-        link.iter().for_each(|link| desk.caller.tell(Said::EditedByLink { link, path }));
+        link.iter().for_each(|link| desk.caller.tell(Fact::EditedByLink { link, path }));
     }
     let paths: Vec<&AbsPath> = changes.iter().map(|change| &change.path).collect();
     desk.confirm(match asked.deed {
@@ -221,7 +221,7 @@ fn stage(staging: &mut stage::Staging<'_>, change: &Change) -> Result<(), Error>
 fn remember(desk: &Desk, store: &Store, changes: &[Change]) {
     for receipt in changes.iter().filter_map(|change| change.receipt.as_ref()) {
         if let Err(error) = receipt.write(&desk.fs, store) {
-            desk.caller.tell(Said::EditNotRecorded(&error));
+            desk.caller.tell(Fact::EditNotRecorded(&error));
         }
     }
 }

@@ -3,11 +3,11 @@
 pub mod diff;
 pub mod edit;
 pub mod fault;
-pub mod here;
 pub mod hook;
 pub mod install;
+pub mod project_turns;
 pub mod status;
-pub mod take;
+pub mod take_snapshots;
 pub mod turns;
 pub mod uncovered;
 pub mod undo;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::fault::{Fault, Place, Sort};
-use super::take::{home, rules};
+use super::take_snapshots::home;
+use super::take_snapshots::rules;
 use crate::agent::{Agent, Check, Command, File, Scope, Seen, Surroundings, files, programs, settings};
 use crate::error::Error;
 use crate::fs::{AbsPath, is_program};

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use super::hook::{Told, hook};
 use super::install::{Asked, Deed, edit};
 use super::status::status;
-use super::take::{Taking, take};
+use super::take_snapshots::Taking;
+use super::take_snapshots::take;
 use crate::agent::{Agent, Scope, Surroundings, Turns};
 use crate::compare::Sources;
 use crate::engine::{Progress, Unwatched};
@@ -16,7 +17,7 @@ use crate::session::{ActingAgent, Id, Store};
 use crate::settings::Settings;
 use crate::verb::desk::{Caller, Desk};
 use crate::verb::error::patch_unasked;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::parts::select::Selection;
 use crate::verb::question::{Choosing, Question};
 
@@ -36,7 +37,7 @@ impl Caller for Mute {
         None
     }
 
-    fn tell(&self, _: Said<'_>) {}
+    fn tell(&self, _: Fact<'_>) {}
 
     fn ask(&self, _: Question<'_>) -> bool {
         false

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::here::{Here, is_back};
+use super::project_turns::Here;
+use super::project_turns::is_back;
 use crate::agent::{Agent, Turn, fates, own};
 use crate::error::Error;
 use crate::fs::{AbsPath, Time};

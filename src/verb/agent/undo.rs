@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::diff::outside;
-use super::here::{Here, Undone, is_back};
-use super::take::Taken;
+use super::project_turns::is_back;
+use super::project_turns::{Here, Undone};
+use super::take_snapshots::Taken;
 use super::uncovered::{NotCovered, not_covered};
 use crate::agent::undo::undo as compare;
 use crate::agent::{Asked, Built, Chosen, Line, Reach, Turn, Turns, Undo};
@@ -15,10 +16,10 @@ use crate::session::{Id, Session, log};
 use crate::snapshot::{Compared, Series, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 use crate::verb::restore::{PutBack, WentBack, left, put_back, rows};
-use crate::verb::restored::Row;
+use crate::verb::restore_row::Row;
 
 /// The turns that are to be taken back, and how.
 pub struct TakeBack {
@@ -173,7 +174,7 @@ impl Undoing<'_> {
         let paths = rows(self.series, &found.compared)?;
         let goes_back: Vec<AbsPath> = paths.iter().map(|row| row.path.clone()).collect();
         for turn in &chosen.back {
-            outside(turn).into_iter().for_each(|path| self.desk.caller.tell(Said::WroteOutside { n: turn.head.n, path }));
+            outside(turn).into_iter().for_each(|path| self.desk.caller.tell(Fact::WroteOutside { n: turn.head.n, path }));
         }
         Ok(TakenBack {
             directory: self.here.directory.clone(),

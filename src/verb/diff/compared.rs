@@ -6,7 +6,7 @@ use crate::compare::{Content, Differences, End, Place, Renames, Sources, States,
 use crate::error::Error;
 use crate::session::{Change, Changes, Id, Session, Side, Sort, Step, Store};
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::resolve::named_changes::{TypedPath, chosen_among};
 
 /// The two sides of a comparison.
@@ -149,7 +149,7 @@ impl<'s> Compared<'s> {
         if let Some(least) = least
             && !renames.find_alike(changes, least, &mut open)?
         {
-            desk.caller.tell(Said::TooManyToCompare);
+            desk.caller.tell(Fact::TooManyToCompare);
         }
         Ok(renames)
     }

@@ -15,7 +15,7 @@ use crate::session::{Arg, Change, Changes, Id, Locked, Session, Side, Store, log
 use crate::tree::State;
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::parts::picks;
 use crate::verb::parts::select::{self, Selection, Way};
 use crate::verb::question::{Choosing, Question};
@@ -135,8 +135,8 @@ fn blocks(desk: &Desk, call: &Discard, session: &Locked, changes: &Changes) -> R
     let mut notes = select::with_names(session, changes, &mut selection)?;
     notes.extend(select::settle(changes, Way::Back, |_| true, &mut selection));
     if selection.is_empty() {
-        notes.iter().for_each(|note| desk.caller.tell(Said::Note(note)));
-        desk.caller.tell(Said::NothingChosen(session.id()));
+        notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
+        desk.caller.tell(Fact::NothingChosen(session.id()));
         return Ok(None);
     }
     let (mut choices, mut left) = (Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ use crate::session::{FREED, Header, Id, Locked, Status, Store, TakesBack, log, p
 use crate::tree::time;
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 use crate::verb::resolve::scope::Scope;
 use crate::verb::resolve::want::Want;
@@ -241,9 +241,9 @@ pub fn free_overdue(desk: &Desk, store: &Store) {
             for id in &freed {
                 desk.note_in_log(store, &log::Entry::new("prune --discarded", id, 0, "done", 0));
             }
-            desk.caller.tell(Said::Freed(&freed));
+            desk.caller.tell(Fact::Freed(&freed));
         }
-        Err(error) => desk.caller.tell(Said::NotFreed(&error)),
+        Err(error) => desk.caller.tell(Fact::NotFreed(&error)),
     }
 }
 

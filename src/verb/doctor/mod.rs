@@ -1,13 +1,13 @@
 //! `doctor`: tries each way to use recant from here, and says what keeps one from working.
 
-mod around;
 mod snapshot;
 mod stores;
+mod surroundings;
 mod ways;
 
 use serde::Serialize;
 
-pub use around::Surroundings;
+pub use surroundings::Surroundings;
 pub use ways::{Verdict, Way};
 
 use super::desk::Desk;

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::around::Surroundings;
+use super::surroundings::Surroundings;
 use crate::error::{Error, shell_word};
 use crate::fs::{AbsPath, Dir};
 use crate::remedy::{Command, shell};

@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::around::Surroundings;
 use super::snapshot as snapshots;
 use super::stores;
+use super::surroundings::Surroundings;
 use crate::agent::Agent;
 use crate::capture::Cause;
 use crate::capture::run::landlock_scope;

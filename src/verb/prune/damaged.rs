@@ -7,7 +7,7 @@ use crate::fs::AbsPath;
 use crate::session::{Remains, Store, log};
 use crate::verb::desk::Desk;
 use crate::verb::error::IS_HELD;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// Removes it. Returns the reason why it stays, if it does.
 pub(super) fn remove(desk: &Desk, store: &Store, remains: Remains, done: &mut Sessions) -> Result<Option<&'static str>, Error> {
@@ -33,7 +33,7 @@ pub(super) fn remove(desk: &Desk, store: &Store, remains: Remains, done: &mut Se
 pub(super) fn take_along(desk: &Desk, store: &Store, remains: &Remains, done: &mut Sessions) -> Result<(), Error> {
     let listed = |paths: Result<Vec<AbsPath>, Error>| {
         paths.unwrap_or_else(|error| {
-            desk.caller.tell(Said::LossNotListed(&error));
+            desk.caller.tell(Fact::LossNotListed(&error));
             Vec::new()
         })
     };

@@ -12,10 +12,10 @@ use crate::session::{Header, Id, Locked, Remains, Store, Which, is_needed, log, 
 use crate::verb::desk::Desk;
 use crate::verb::discard::is_done;
 use crate::verb::error::{self, IS_CHANGED, IS_HELD, IS_INTERRUPTED, WAITS_FOR_CONFIRMATION};
+use crate::verb::prunable::Committed;
 use crate::verb::question::Question;
 use crate::verb::resolve::guard;
 use crate::verb::resolve::want::Want;
-use crate::verb::retention::Committed;
 
 /// The sessions to prune: those that are named, else those that fit the conditions.
 #[derive(Debug)]

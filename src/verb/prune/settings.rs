@@ -11,10 +11,11 @@ use crate::session::{Header, Store};
 use crate::snapshot::{Pruned, Series, prune_snapshots as snapshots};
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, UNKNOWN_DIRECTORY};
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
+use crate::verb::prunable::Committed;
 use crate::verb::question::Question;
-use crate::verb::retention::Committed;
-use crate::verb::snapshot::retention::{by_settings, chosen};
+use crate::verb::snapshot::prunable::by_settings;
+use crate::verb::snapshot::prunable::chosen;
 
 /// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size. Shows it before. An error that stops
 /// it is in the value, if something went before.
@@ -30,7 +31,7 @@ pub fn prune(desk: &Desk, dry_run: bool) -> Result<All, Error> {
     if dry_run || plan.is_empty() {
         return Ok(plan);
     }
-    desk.caller.tell(Said::Prunes(&plan));
+    desk.caller.tell(Fact::Prunes(&plan));
     if !desk.yes && !desk.can_ask {
         return Err(error::prunes_all_unasked(plan.counts(), plan.bytes));
     }

@@ -9,11 +9,12 @@ use crate::fs::AbsPath;
 use crate::snapshot::{Pruned, Series, Which, none, prune_snapshots};
 use crate::verb::desk::Desk;
 use crate::verb::error::{is_needed, others_than_asked};
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
-use crate::verb::signalled::finished;
-use crate::verb::snapshot::fact::Fact;
-use crate::verb::snapshot::retention::{by_settings, chosen};
+use crate::verb::signals::finished;
+use crate::verb::snapshot::fact::SnapshotFact;
+use crate::verb::snapshot::prunable::by_settings;
+use crate::verb::snapshot::prunable::chosen;
 use crate::verb::snapshot::series::{found, needed, series};
 
 /// Prunes snapshots of a directory, else of the project. Without `which` the settings choose.
@@ -28,7 +29,7 @@ pub fn prune(desk: &Desk, dir: Option<&Path>, which: Option<Which>, dry_run: boo
     let which = which.unwrap_or_else(|| {
         let (keep, max_size) = (&desk.config.snapshot_keep, &desk.config.snapshot_max_size);
         let (keep, max_size) = ((keep.value, keep.from), (max_size.value, max_size.from));
-        desk.caller.tell(Said::Snapshot(Fact::SnapshotLimits { keep, max_size }));
+        desk.caller.tell(Fact::Snapshot(SnapshotFact::SnapshotLimits { keep, max_size }));
         by_settings(desk)
     });
     let numbers = chosen(desk, &series, &which)?;

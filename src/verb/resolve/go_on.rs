@@ -12,7 +12,7 @@ use crate::session::{Header, Id, Locked, Origin, Status, Store, id};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::{no_name, refusal};
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// How a call names the session.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ fn named(desk: &Desk, store: &Store, (key, wait): (&str, Duration), command: &st
     match new(desk, store, Some(key), command) {
         Ok(begun) => {
             let former = rolled_back(store, key)?;
-            desk.caller.tell(Said::New { id: begun.session.id(), name: key, former: former.as_ref() });
+            desk.caller.tell(Fact::New { id: begun.session.id(), name: key, former: former.as_ref() });
             Ok(begun)
         }
         // Another run with the same words has taken the name meanwhile.
@@ -143,7 +143,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
 pub fn open_again(desk: &Desk, session: &mut Locked) -> Result<(), Error> {
     if session.header.may_reopen() {
         session.reopen(&desk.fs)?;
-        desk.caller.tell(Said::OpenAgain(session.id()));
+        desk.caller.tell(Fact::OpenAgain(session.id()));
     }
     Ok(())
 }
@@ -170,7 +170,7 @@ fn locked(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Result<
             return Ok(locked);
         }
         if !std::mem::replace(&mut told, true) {
-            desk.caller.tell(Said::WaitsForCommand(id));
+            desk.caller.tell(Fact::WaitsForCommand(id));
         }
         interrupt::check().map_err(error::asked_to_stop)?;
         std::thread::sleep(Duration::from_millis(20));

@@ -5,7 +5,7 @@ use crate::error::{Error, Kind};
 use crate::session::{Id, Locked, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::{Collected, Lost, Said};
+use crate::verb::fact::{Collected, Fact, Lost};
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
 pub fn collect_ended(desk: &Desk, store: &Store, id: &Id) -> Result<(), Error> {
@@ -22,7 +22,7 @@ pub fn collect_ended(desk: &Desk, store: &Store, id: &Id) -> Result<(), Error> {
 /// Collects the run of a session whose lock is held, and says so.
 pub fn collect(desk: &Desk, store: &Store, locked: &mut Locked) -> Result<(), Error> {
     let collected = take_in(desk, store, locked)?;
-    desk.caller.tell(Said::Collected(&collected));
+    desk.caller.tell(Fact::Collected(&collected));
     if let Some(all) = &mut *desk.collected.borrow_mut() {
         all.push(collected);
     }

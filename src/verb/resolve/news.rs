@@ -4,7 +4,7 @@ use super::scope::Scope;
 use crate::error::Error;
 use crate::session::{Header, Session, Store, log};
 use crate::verb::desk::Desk;
-use crate::verb::fact::{News, Said};
+use crate::verb::fact::{Fact, News};
 use crate::verb::question::Question;
 
 /// Tells an agent, once, what others did to the session in which its command goes on, and to the one that had its name before.
@@ -42,7 +42,7 @@ pub fn tell(desk: &Desk, store: &Store, session: &Session, is_new: bool) -> Resu
     for (session, n) in news {
         // What is held has no line.
         let entry = entries.iter().rev().find(|entry| entry.act == Some(n));
-        desk.caller.tell(Said::News(News { session, entry }));
+        desk.caller.tell(Fact::News(News { session, entry }));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::fs::Lock;
 use crate::session::{Header, Id, Locked, Session, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error::{COMMIT_MORE, RECOVERED, at_work};
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 impl Desk {
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
@@ -36,13 +36,13 @@ impl Desk {
         let id = self.find(store, key, Want::Look)?;
         let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
         self.say_running(&session);
-        warnings.iter().for_each(|warning| self.caller.tell(Said::Warning(warning)));
+        warnings.iter().for_each(|warning| self.caller.tell(Fact::Warning(warning)));
         Ok((store, session))
     }
 
     /// Says that what is shown is not all that a command changes.
     pub fn say_running(&self, session: &Session) {
-        self.caller.tell(Said::Running(session.id()));
+        self.caller.tell(Fact::Running(session.id()));
     }
 
     /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
@@ -60,7 +60,7 @@ impl Desk {
             return None;
         }
         let so_far = self.so_far(store, &header.id).unwrap_or_else(|problem| {
-            self.caller.tell(Said::NotCounted { id: &header.id, why: &problem });
+            self.caller.tell(Fact::NotCounted { id: &header.id, why: &problem });
             None
         });
         so_far.map(|(session, _)| session)
@@ -114,8 +114,8 @@ impl Desk {
     fn say_interrupted(&self, store: &Store, id: &Id) {
         match recovery::finding(store, id) {
             Ok(None) => {}
-            Ok(Some(found)) => self.caller.tell(Said::Interrupted { id, found: Ok(found) }),
-            Err(error) => self.caller.tell(Said::Interrupted { id, found: Err(&error) }),
+            Ok(Some(found)) => self.caller.tell(Fact::Interrupted { id, found: Ok(found) }),
+            Err(error) => self.caller.tell(Fact::Interrupted { id, found: Err(&error) }),
         }
     }
 
@@ -135,7 +135,7 @@ impl Desk {
         if found.is_err() {
             return Err(at_work(session.id()));
         }
-        self.caller.tell(Said::Mixed(session.id()));
+        self.caller.tell(Fact::Mixed(session.id()));
         found
     }
 
@@ -155,7 +155,7 @@ impl Desk {
     pub fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
         self.say_unswept(settled.unswept);
         for recovered in &settled.recovered {
-            self.caller.tell(Said::Recovered(recovered));
+            self.caller.tell(Fact::Recovered(recovered));
         }
         self.stop_if_signalled(RECOVERED)?;
         Ok(settled.recovered)

@@ -12,7 +12,7 @@ use crate::session::{Header, Id, Named, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::{does_not_fit, none_here, which_of};
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 
 /// The session that `key` means. Says which session `last` is, where the result does not, and which one a name is if it is another project's.
@@ -41,7 +41,7 @@ pub fn find_to_look(desk: &Desk, store: &Store, key: &str, want: Want) -> Result
     let (id, elsewhere) = last(desk, store, want)?;
     let is_news = desk.last.replace(Some(id.clone())).as_ref() != Some(&id);
     if is_news && (!want.is_named_in_result() || elsewhere.is_some()) {
-        desk.caller.tell(Said::Last { id: &id, elsewhere: elsewhere.as_ref() });
+        desk.caller.tell(Fact::Last { id: &id, elsewhere: elsewhere.as_ref() });
     }
     Ok(id)
 }
@@ -82,7 +82,7 @@ fn called(desk: &Desk, store: &Store, name: &str, want: Want, all: &[Header]) ->
     match all.iter().find(|header| want.fits(header)) {
         Some(fit) if all.len() > 1 && want != Want::Look => Err(which_of(name, want, fit, begun_in(store, fit).as_ref())),
         Some(fit) => {
-            desk.caller.tell(Said::Named { name, id: &fit.id, begun_in: begun_in(store, fit).as_ref() });
+            desk.caller.tell(Fact::Named { name, id: &fit.id, begun_in: begun_in(store, fit).as_ref() });
             Ok(fit.id.clone())
         }
         // The verb itself says why it cannot act on it.
@@ -152,7 +152,7 @@ fn collected(desk: &Desk, store: &Store, header: Header) -> Result<Option<Header
     }
     let mut locked = match store.lock_session(&desk.fs, &header.id) {
         Err(error) if error.kind() == Kind::Busy && header.acted.is_none() => {
-            desk.caller.tell(Said::UnderWay(&header.id));
+            desk.caller.tell(Fact::UnderWay(&header.id));
             return Ok(None);
         }
         // The verb says what it cannot do now.

@@ -7,7 +7,7 @@ use super::temporary::Temporary;
 use crate::fs::{AbsPath, program};
 use crate::settings::{CACHES, Cache};
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The caches that exist, and the directories that were made for them.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Caches {
                 && is_wanted(usual)
                 && let Err(error) = caches.made.dir(&desk.fs, home, path)
             {
-                desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
+                desk.caller.tell(Fact::Run(Notice::NotTidy(&error)));
             }
             // The command cannot write to a cache that is missing, or that this user may not see.
             let Some(real) = real(path) else { continue };
@@ -36,7 +36,7 @@ impl Caches {
                 continue;
             }
             if store.is_under(&real) || real.is_under(store) {
-                desk.caller.tell(Said::Run(Notice::StoreInCache(&real)));
+                desk.caller.tell(Fact::Run(Notice::StoreInCache(&real)));
                 continue;
             }
             caches.paths.push(real.as_path().to_path_buf());

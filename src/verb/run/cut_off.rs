@@ -6,9 +6,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::collect::{self, Collected, Watched, collect, end};
+use super::collect_in_place;
+use super::collect_in_place::collect;
+use super::collect_in_place::end;
+use super::collect_in_place::{Collected, Watched};
+use super::cut_off_value::{CutRun, Outcome};
 use super::notice::Notice;
-use super::recovered::{CutRun, Outcome};
 use super::temporary::Temporary;
 use crate::engine::recover::recovery::Choice;
 use crate::error::Error;
@@ -18,7 +21,7 @@ use crate::session::{Arg, Directory, Held, Id, Record, Store, run_in_place};
 use crate::snapshot::Series;
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The store, if a run on the real tree ever used it. Costs one look if none did.
 fn store_with_runs(desk: &Desk) -> Result<Option<Store>, Error> {
@@ -40,7 +43,7 @@ pub fn recover_before(desk: &Desk) -> Result<(), Error> {
     }
     // The changes of an interrupted operation are not theirs either.
     desk.recovered.replace(desk.prepare_to_change(store)?);
-    recover_all(desk, store)?.iter().for_each(|run| desk.caller.tell(Said::Run(Notice::CutRun(run))));
+    recover_all(desk, store)?.iter().for_each(|run| desk.caller.tell(Fact::Run(Notice::CutRun(run))));
     desk.stop_if_signalled(error::RUNS_SETTLED)
 }
 
@@ -51,7 +54,7 @@ pub fn recover_before(desk: &Desk) -> Result<(), Error> {
 pub fn tell_all(desk: &Desk) -> Result<(), Error> {
     let Some(store) = &store_with_runs(desk)? else { return Ok(()) };
     for id in run_in_place::cut_off(store)? {
-        desk.caller.tell(Said::Run(Notice::CutOff { id: &id, record: record(store, &id).as_ref() }));
+        desk.caller.tell(Fact::Run(Notice::CutOff { id: &id, record: record(store, &id).as_ref() }));
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ pub fn record(store: &Store, id: &Id) -> Option<Record> {
 fn recover(desk: &Desk, store: &Store, id: &Id, give_up: bool) -> Option<CutRun> {
     let record = record(store, id);
     let noting = interrupt::note(interrupt::OnSignal::GoesOn);
-    let slow = || desk.caller.tell(Said::Run(Notice::Ending { id, record: record.as_ref() }));
+    let slow = || desk.caller.tell(Fact::Run(Notice::Ending { id, record: record.as_ref() }));
     let outcome = match run_in_place::take_lock(&desk.fs, store, id, slow) {
         Ok(Standing::CutOff(held)) if give_up => Ok(given_up(desk, store, held)),
         Ok(Standing::CutOff(held)) => made(desk, store, held),
@@ -125,7 +128,7 @@ fn made(desk: &Desk, store: &Store, held: Held) -> Result<Outcome, Error> {
     let mut own = Store::open(&store.path)?.ok_or_else(|| error::store_gone(&store.path))?;
     (own.begins_in, own.by) = (record.cwd.clone(), record.by.clone());
     let (argv, name) = (record.words(), record.name.as_deref());
-    let command = collect::Command { held, argv: &argv, name, named: &HashSet::new() };
+    let command = collect_in_place::Command { held, argv: &argv, name, named: &HashSet::new() };
     let Collected { session, left } = collect(desk, &own, &watched, command)?;
     Ok(session.map_or(Outcome::Unchanged, |(_, changes)| Outcome::Made(changes, left)))
 }

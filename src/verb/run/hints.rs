@@ -8,7 +8,7 @@ use crate::fs::AbsPath;
 use crate::session::{Id, Net, Origin, Session, Side, Status, Store};
 use crate::tree::project_of;
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The number of newest sessions that are searched for a pending one: a run must not cost as much as a listing of thousands.
 const NEWEST: usize = 8;
@@ -32,7 +32,7 @@ pub fn pending(desk: &Desk, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     });
     let Some(session) = pending else { return false };
     if !session.was_told().is_ok_and(|told| told) {
-        desk.caller.tell(Said::Run(Notice::Pending(session.id())));
+        desk.caller.tell(Fact::Run(Notice::Pending(session.id())));
         remember(desk, &session);
     }
     true
@@ -47,7 +47,7 @@ pub fn remember(desk: &Desk, session: &Session) {
 pub fn once(desk: &Desk, store: &Store, cwd: &AbsPath, (about, text): (&str, &str)) -> Result<(), Error> {
     let project = project_of(cwd, dirs::home_dir().as_deref());
     if store.is_news(&desk.fs, &project, about)? {
-        desk.caller.tell(Said::Run(Notice::Place(text)));
+        desk.caller.tell(Fact::Run(Notice::Place(text)));
     }
     Ok(())
 }
@@ -63,7 +63,7 @@ pub fn changed_below(desk: &Desk, session: &Session) -> Result<(), Error> {
     let is_changed = |path: &_| sources.on_tree(path, Side::Never) == OnTree::Changed;
     let paths: Vec<AbsPath> = changes.into_iter().filter(is_changed).map(|change| change.path).collect();
     if !paths.is_empty() {
-        desk.caller.tell(Said::Run(Notice::ChangedBelow { id: session.id(), paths }));
+        desk.caller.tell(Fact::Run(Notice::ChangedBelow { id: session.id(), paths }));
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
+use super::agent_guest::Guest;
 use super::door::Door;
-use super::fate;
-use super::guest::Guest;
 use super::hints;
 use super::notice::Notice;
 use super::plan::plan;
+use super::settle_changes;
 use super::shell::{self, History};
 use super::terms::{Program, Wanted};
 use super::value::{Of, Ran};
@@ -17,7 +17,7 @@ use crate::fs::{OnSignal, Time, interrupt};
 use crate::session::{ActingAgent, Keep, Locked, Session, Store, own_store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::resolve::go_on::{self, Begun};
 use crate::verb::resolve::news;
 
@@ -71,7 +71,7 @@ impl Company {
             Program::Shell { history, .. } => {
                 let history = History::open(desk, history.as_ref(), &begun.session);
                 let goes_on = (!begun.fresh).then_some(&begun.session.header);
-                desk.caller.tell(Said::Run(Notice::Shell { goes_on, has_history: history.is_real() }));
+                desk.caller.tell(Fact::Run(Notice::Shell { goes_on, has_history: history.is_real() }));
                 Self::Shell(history)
             }
             Program::Agent { agent, keeps, .. } => {
@@ -153,7 +153,7 @@ fn run_with(
                 knows_of_pending |= hints::pending(desk, store, &id, &cwd);
             }
         }
-        event => desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: false })),
+        event => desk.caller.tell(Fact::Run(Notice::Event { event: &event, is_confined: false })),
     };
     let held = hold(&desk.fs, store, session, plan, &command, &cwd, &mut hear);
     drop(door);
@@ -165,7 +165,7 @@ fn run_with(
 
 /// Tells what of the places that were asked for is not as it was asked for.
 fn tell_places(desk: &Desk, store: &Store, plan: &Plan, is_heard: bool) -> Result<(), Error> {
-    plan.warnings().iter().for_each(|warning| desk.caller.tell(Said::Warning(warning)));
+    plan.warnings().iter().for_each(|warning| desk.caller.tell(Fact::Warning(warning)));
     let cwd = working_directory()?;
     let notices = plan.notices().iter().filter(|_| is_heard);
     notices.into_iter().try_for_each(|notice| hints::once(desk, store, &cwd, (&notice.about, &notice.text)))
@@ -179,7 +179,7 @@ fn end(
     (mut held, guest): (Held, Option<Guest>),
     wanted: &Wanted<'_>,
 ) -> Result<Ran, Error> {
-    held.warnings.iter().for_each(|warning| desk.caller.tell(Said::Warning(warning)));
+    held.warnings.iter().for_each(|warning| desk.caller.tell(Fact::Warning(warning)));
     if held.step.is_some_and(|step| step > 1) {
         merge_oldest(desk, &mut begun.session)?;
     }
@@ -192,7 +192,7 @@ fn end(
         None if begun.fresh => Of::New,
         None => Of::Earlier,
     };
-    fate::settle(desk, store, begun, (held, of), wanted)
+    settle_changes::settle(desk, store, begun, (held, of), wanted)
 }
 
 /// Merges steps of which there are too many by the settings, and tells of it.
@@ -201,7 +201,7 @@ fn merge_oldest(desk: &Desk, session: &mut Locked) -> Result<(), Error> {
     let is_first = floor(session) == 0;
     let keep = Keep { steps: desk.config.steps_keep.value, bytes: desk.config.steps_max_size.value };
     if session.merge_oldest(&desk.fs, keep)? > 0 {
-        desk.caller.tell(Said::Run(Notice::Oldest { id: session.id(), step: floor(session), keep, is_first }));
+        desk.caller.tell(Fact::Run(Notice::Oldest { id: session.id(), step: floor(session), keep, is_first }));
     }
     Ok(())
 }

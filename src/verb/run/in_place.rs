@@ -7,7 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::caches::Caches;
-use super::collect::{self, Collected, Watched, collect, is_gone, take};
+use super::collect_in_place;
+use super::collect_in_place::collect;
+use super::collect_in_place::is_gone;
+use super::collect_in_place::take;
+use super::collect_in_place::{Collected, Watched};
 use super::notice::{InPlace, Notice};
 use super::value::{Beyond, Fate, Of, Ran};
 use crate::capture::{Command, Confinement, Event, Ground, Linger, Network, run_command};
@@ -18,7 +22,7 @@ use crate::session::{Arg, Directory, Ending, Held, Id, Store, Wanted as Begin, r
 use crate::snapshot::{RECANTIGNORE, Rules, Series, Source, Vcs, choose_directory, manifest, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// A command that is to run on the real tree.
 pub struct Wanted<'a> {
@@ -66,11 +70,11 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
     let Ready { store, watched, unread, confinement, held } =
         begin(desk, wanted, directories, caches).map_err(error::not_started)?;
     let command = Command { linger: wanted.linger, network: wanted.network, ..Command::new(wanted.argv.clone()) };
-    let mut hear = |event: Event| desk.caller.tell(Said::Run(Notice::Event { event: &event, is_confined: true }));
+    let mut hear = |event: Event| desk.caller.tell(Fact::Run(Notice::Event { event: &event, is_confined: true }));
     let ending = match run_command(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,
         Err(why) => {
-            collect::end(desk, &store, held);
+            collect_in_place::end(desk, &store, held);
             return Err(error::not_started(why));
         }
     };
@@ -78,7 +82,7 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
     // The changes are on the tree: the session for their rollback is made even if a signal came.
     let noting = interrupt::note(OnSignal::GoesOn);
     let id = held.id.clone();
-    let command = collect::Command { held, argv: &wanted.argv, name: wanted.name, named: &unread };
+    let command = collect_in_place::Command { held, argv: &wanted.argv, name: wanted.name, named: &unread };
     let collected = collect(desk, &store, &watched, command);
     drop(noting);
     let Collected { session, left } = collected.map_err(|why| {
@@ -135,7 +139,7 @@ fn begin(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, caches: &C
         watched.push(one);
         unread.extend(paths);
     }
-    desk.caller.tell(Said::Run(Notice::InPlace(InPlace {
+    desk.caller.tell(Fact::Run(Notice::InPlace(InPlace {
         directories: directories.iter().collect(),
         confinement: &confinement,
         ignored: ignored(&watched)?,
@@ -163,7 +167,7 @@ fn watch(desk: &Desk, store: &Store, directory: &AbsPath, argv: &[OsString]) -> 
     let left = |(path, why): &(AbsPath, String)| Ok(LeftPath { path: whole(directory, path)?, why: why.clone() });
     let unread = made.unread.iter().map(left).collect::<Result<Vec<_>, Error>>()?;
     if !unread.is_empty() {
-        desk.caller.tell(Said::Run(Notice::Unread(&unread)));
+        desk.caller.tell(Fact::Run(Notice::Unread(&unread)));
     }
     let paths = unread.into_iter().map(|left| left.path).collect();
     Ok((Watched { series, before: made.n, elsewhere: made.elsewhere }, paths))

@@ -1,21 +1,21 @@
 //! `run`, `shell`, `agent run` and `run --in`: a command with every file change held, or on the real tree between two snapshots.
 
+pub mod agent_guest;
+mod agent_records;
+mod collect_in_place;
 pub mod cut_off;
+pub mod cut_off_value;
 pub mod door;
-pub mod guest;
 pub mod hold;
 pub mod in_place;
 pub mod notice;
-pub mod recovered;
+mod settle_changes;
 pub mod terms;
 pub mod trial;
 pub mod value;
 
 mod caches;
-mod collect;
-mod fate;
 mod hints;
 mod plan;
-mod records;
 mod shell;
 mod temporary;

@@ -1,6 +1,6 @@
 //! The facts that a run tells while it works. A face has the words.
 
-use super::recovered::CutRun;
+use super::cut_off_value::CutRun;
 use crate::agent::Agent;
 use crate::capture::{Confinement, Event};
 use crate::engine::LeftPath;

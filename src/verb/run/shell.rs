@@ -15,7 +15,7 @@ use crate::fs::AbsPath;
 use crate::session::{Id, Session};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The history of a shell, which is not held.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl History {
             [] => Ok(()),
         };
         if let Err(error) = made {
-            desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
+            desk.caller.tell(Fact::Run(Notice::NotTidy(&error)));
         }
         // If the session cannot be read, the shell will not start.
         let Ok(changes) = session.changes() else { return history };

@@ -6,7 +6,7 @@ use super::notice::Notice;
 use crate::error::IoError;
 use crate::fs::{Dir, Fs};
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// The made objects, in the order of their making.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Temporary {
     pub fn close(self, desk: &Desk) {
         for (path, sort) in self.0.iter().rev() {
             if let Err(error) = remove_if_empty(&desk.fs, path, *sort) {
-                desk.caller.tell(Said::Run(Notice::NotTidy(&error)));
+                desk.caller.tell(Fact::Run(Notice::NotTidy(&error)));
             }
         }
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::directory::directory;
-use super::retention::{dropped, retain};
+use super::prunable::dropped;
+use super::prunable::retain;
 use crate::engine::LeftPath;
 use crate::error::Error;
 use crate::fs::{AbsPath, home};
@@ -16,7 +17,7 @@ use crate::snapshot::{
 };
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::signalled::finished;
+use crate::verb::signals::finished;
 
 /// The snapshot that has the state. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

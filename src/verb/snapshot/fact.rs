@@ -6,7 +6,7 @@ use crate::settings::From;
 use crate::snapshot::{Moved, SnapshotResult};
 
 /// A fact about snapshots.
-pub enum Fact<'a> {
+pub enum SnapshotFact<'a> {
     /// The path has snapshots of its own, and the snapshot is one of those.
     OwnSnapshots { directory: &'a AbsPath, key: &'a str },
     /// The snapshot has these repositories, and they stay as they are: the first, and so many more.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::fact::Fact;
+use super::fact::SnapshotFact;
 use super::series::{Named, inner, number, refuse_unknown};
 use crate::engine::{LeftPath, PathOutcome};
 use crate::error::Error;
@@ -11,10 +11,10 @@ use crate::session::{Id, Session, Store, log};
 use crate::snapshot::{Compared, Hashes, Moved, Series, Terms, differences, manifest, moved, refuse_elsewhere, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 use crate::verb::restore::{PutBack, WentBack, left, put_back, rows};
-use crate::verb::restored::Row;
+use crate::verb::restore_row::Row;
 
 /// The snapshot to restore, the paths of it, and how.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ pub fn restore(desk: &Desk, asked: &Restore<'_>) -> Result<Restored, Error> {
     let (rows, skipped) = (rows(&series, &compared)?, left(&series, &compared)?);
     tell_repositories(desk, &series, n, &paths, &compared)?;
     let heads = if asked.with_vcs { moved(&series, &compared)? } else { Vec::new() };
-    heads.iter().for_each(|moved| desk.caller.tell(Said::Snapshot(Fact::HeadMoves(moved))));
+    heads.iter().for_each(|moved| desk.caller.tell(Fact::Snapshot(SnapshotFact::HeadMoves(moved))));
     let (directory, dry_run) = (series.directory.clone(), asked.dry_run);
     if compared.differences.is_empty() {
         return Ok(Restored { directory, n, dry_run, session: None, paths: rows, skipped, heads });
@@ -137,7 +137,7 @@ fn tell_repositories(desk: &Desk, series: &Series, n: u64, paths: &[AbsPath], co
     let asked = |path: &&AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut stay = compared.repositories.iter().filter(asked);
     if let Some(first) = stay.next() {
-        desk.caller.tell(Said::Snapshot(Fact::RepositoriesStay {
+        desk.caller.tell(Fact::Snapshot(SnapshotFact::RepositoriesStay {
             first: &whole(&series.directory, first)?,
             more: stay.count(),
             n,
@@ -150,7 +150,8 @@ fn tell_repositories(desk: &Desk, series: &Series, n: u64, paths: &[AbsPath], co
 fn tell_other_names(desk: &Desk, series: &Series, compared: &Compared) -> Result<(), Error> {
     let mut paths = compared.leaving_names();
     if let Some(first) = paths.next() {
-        desk.caller.tell(Said::Snapshot(Fact::OtherNameStays { first: &whole(&series.directory, first)?, more: paths.count() }));
+        desk.caller
+            .tell(Fact::Snapshot(SnapshotFact::OtherNameStays { first: &whole(&series.directory, first)?, more: paths.count() }));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::directory::{as_named, directory};
-use super::fact::Fact;
+use super::fact::SnapshotFact;
 use crate::error::Error;
 use crate::fs::{AbsPath, absolute, bad};
 use crate::remedy::Command;
@@ -12,7 +12,7 @@ use crate::session::{Store, run_in_place};
 use crate::snapshot::{Compared, Merged, Series, differences, none, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::resolve::named_changes::TypedPath;
 
 /// A snapshot, and paths in it, as somebody named them.
@@ -70,7 +70,7 @@ impl Named<'_> {
             && let Ok((_, Some(own))) = found(desk, Some(path.path()), Series::open)
             && !self.is_held_by(found(desk, None, Series::open)?.1)?
         {
-            desk.caller.tell(Said::Snapshot(Fact::OwnSnapshots { directory: &own.directory, key: self.key }));
+            desk.caller.tell(Fact::Snapshot(SnapshotFact::OwnSnapshots { directory: &own.directory, key: self.key }));
             return Ok((desk.store()?.ok_or_else(|| none(&own.directory))?, own));
         }
         series(desk, self.dir)

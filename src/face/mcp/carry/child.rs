@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::face::find_store::own_program;
 use crate::face::mcp::carrier::{Outcome, Told};
-use crate::face::place::own_program;
 use crate::fs::AbsPath;
 
 /// The program to start, and the options that each call gets.

@@ -4,8 +4,8 @@
 //! decides is looked at by a dry run; no variable, option or setting lets more through.
 
 mod child;
-mod held;
-mod person;
+mod hold_run;
+mod person_decides;
 pub mod reading;
 
 use std::io::Read;
@@ -17,9 +17,9 @@ use super::serve::serve;
 use super::tools::{Effect, Name};
 use crate::agent::Agent;
 use crate::error::{At, Error, Kind};
-use crate::face::by;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
+use crate::face::calling_agent;
 use crate::fs::{interrupt, signal_pipe};
 use crate::settings::From;
 use child::{Child, Program};
@@ -74,7 +74,7 @@ struct Recant {
 impl Recant {
     /// The word for the agent, where none of its own variables says it.
     fn agent(asked: &Asked) -> Option<String> {
-        if by::variable().is_some() { None } else { Some(word(asked).to_owned()) }
+        if calling_agent::variable().is_some() { None } else { Some(word(asked).to_owned()) }
     }
 
     /// The session of commands that name none.
@@ -90,8 +90,8 @@ impl Carrier for Recant {
         let (asked, own) = (asked.clone(), self.own_session(asked));
         std::thread::spawn(move || {
             let outcome = match asked.tool.is {
-                Name::HoldRun => held::run(&child, &asked, &own, &told),
-                _ if asked.tool.effect == Effect::Decides => person::decide(&child, &asked, &told),
+                Name::HoldRun => hold_run::run(&child, &asked, &own, &told),
+                _ if asked.tool.effect == Effect::Decides => person_decides::decide(&child, &asked, &told),
                 _ => reading::look(&child, &asked, &told),
             };
             told.ends(outcome);

@@ -1,7 +1,7 @@
 //! `agent guide`: a text for an agent's instructions.
 
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 
 /// At most 25 lines: each of them costs an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");

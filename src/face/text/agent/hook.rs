@@ -11,12 +11,14 @@ use crate::agent::{Answers, When};
 use crate::error::{At, Error};
 use crate::face::args::Hook;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
+use crate::face::find_store::absolute;
+use crate::face::find_store::own_program;
+use crate::face::find_store::whole;
 use crate::face::out::Out;
-use crate::face::place::{absolute, own_program, whole};
 use crate::fs::AbsPath;
 use crate::verb::agent::hook::{self as verb, Notice};
-use crate::verb::agent::take::take;
+use crate::verb::agent::take_snapshots::take;
 use crate::verb::{Taking, Told, Untaken};
 
 /// The most bytes of an event that are read. A tool may write a large file.

@@ -5,7 +5,7 @@ use crate::compare::{Form, Sources, View, Words};
 use crate::error::{Error, Kind, command, shell_word};
 use crate::face::args::Install;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::out::Out;
 use crate::face::surroundings::surroundings;
 use crate::face::text::patch;

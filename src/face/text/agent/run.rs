@@ -5,12 +5,13 @@ use crate::capture::inside;
 use crate::error::Error;
 use crate::face::args::{self, AgentRun};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
-use crate::face::place::{absolute, cwd};
+use crate::face::call_end::Ended;
+use crate::face::find_store::absolute;
+use crate::face::find_store::cwd;
 use crate::face::surroundings::{name_of, surroundings};
 use crate::face::text::run;
 use crate::verb::error::not_started;
-use crate::verb::run::guest::free_name;
+use crate::verb::run::agent_guest::free_name;
 
 /// Runs an agent with its file changes held, and exits as it does.
 ///

@@ -3,7 +3,7 @@
 use crate::error::{Error, Kind, command};
 use crate::face::args::AgentStatus;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::surroundings::surroundings;

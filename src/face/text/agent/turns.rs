@@ -8,7 +8,7 @@ use crate::error::{Error, command};
 use crate::face::args;
 use crate::face::brief::{self, List};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::text::list::shown;
 use crate::fs::AbsPath;

@@ -8,7 +8,7 @@ use super::showing;
 use crate::error::command;
 use crate::face::args;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::fs::{AbsPath, Shown};
 
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::list::say_damaged;
 use crate::error::{Error, Kind as ErrorKind, command};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::out::Out;
 use crate::face::{args, figures};
 use crate::fs::Time;

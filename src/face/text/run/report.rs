@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Kind};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::out::Out;
 use crate::face::text::acts;
 use crate::face::{args, figures};

@@ -5,7 +5,7 @@ use crate::engine::LeftPath;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotCreate;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
 use crate::face::text::list::shown;
 use crate::fs::AbsPath;

@@ -4,22 +4,22 @@ use crate::face::figures;
 use crate::face::out::Out;
 use crate::settings::From;
 use crate::snapshot::{Moved, heal};
-use crate::verb::Fact;
+use crate::verb::SnapshotFact;
 use crate::verb::error::content_stays;
 
 /// Says it.
-pub fn tell(out: &Out, fact: &Fact<'_>) {
+pub fn tell(out: &Out, fact: &SnapshotFact<'_>) {
     match fact {
-        Fact::OwnSnapshots { directory, key } => {
+        SnapshotFact::OwnSnapshots { directory, key } => {
             out.note(format_args!("{} has snapshots of its own: {key} is one of those", out.shown(directory)));
         }
-        Fact::RepositoriesStay { first, more, n } => {
+        SnapshotFact::RepositoriesStay { first, more, n } => {
             let more = if *more == 0 { String::new() } else { format!(" and {} more", figures::grouped(*more as u64)) };
             let first = out.shown(first);
             out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
         }
-        Fact::HeadMoves(moved) => out.warn(head(out, moved)),
-        Fact::OtherNameStays { first, more } => {
+        SnapshotFact::HeadMoves(moved) => out.warn(head(out, moved)),
+        SnapshotFact::OtherNameStays { first, more } => {
             let more = match *more as u64 {
                 0 => String::new(),
                 more => format!(" (so has what was at {})", figures::count(more, "more path")),
@@ -29,15 +29,15 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
                  rollback stops at it"
             ));
         }
-        Fact::ContentStays(why) => out.warn(content_stays(why)),
-        Fact::OldSnapshotsStay { directory, why } => {
+        SnapshotFact::ContentStays(why) => out.warn(content_stays(why)),
+        SnapshotFact::OldSnapshotsStay { directory, why } => {
             out.warn(format_args!("{directory}: old snapshots were not pruned: {}", why.message()));
         }
-        Fact::SnapshotLimits { keep: (keep, of), max_size: (max_size, from) } => {
+        SnapshotFact::SnapshotLimits { keep: (keep, of), max_size: (max_size, from) } => {
             let (keep, max_size) = (limit(figures::grouped(*keep as u64), *of), limit(figures::bytes(*max_size), *from));
             out.note(format_args!("by the settings: snapshot.keep is {keep}, snapshot.max_size {max_size}"));
         }
-        Fact::EarlierSnapshots(made) => earlier(out, made.n, &made.damaged, made.unindexed.as_deref()),
+        SnapshotFact::EarlierSnapshots(made) => earlier(out, made.n, &made.damaged, made.unindexed.as_deref()),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::compare::cut;
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotList;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::face::text::list::{shown, who};
 use crate::snapshot::{Broken, heal};

@@ -3,10 +3,10 @@
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotRestore;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
+use crate::face::find_store::all_whole;
 use crate::face::out::Out;
-use crate::face::place::all_whole;
 use crate::face::text::acts;
 use crate::verb::snapshot::restore as verb;
 use crate::verb::{Named, Restore, Restored};

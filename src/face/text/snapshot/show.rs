@@ -4,7 +4,7 @@ use crate::engine::LeftPath;
 use crate::error::Error;
 use crate::face::args::SnapshotShow;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::face::text::list::shown;

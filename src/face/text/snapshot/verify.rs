@@ -3,7 +3,7 @@
 use crate::error::{Error, Kind, command};
 use crate::face::args::SnapshotVerify;
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures::{self, Side};
 use crate::face::out::Out;
 use crate::snapshot::{Fault, Verdict};

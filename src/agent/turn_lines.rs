@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::known::Agent;
-use super::look::Change;
+use super::project_walk::Change;
 use crate::fs::{AbsPath, Dir, Time};
 use crate::session::Id;
 use crate::tree::{Hash, State, What, json, time};
@@ -188,7 +188,7 @@ pub struct Ran {
 pub struct Named {
     /// The path, with the directory as `/`.
     pub path: AbsPath,
-    /// The [`look::id`](super::look::id) of what was there; missing if nothing was.
+    /// The [`look::id`](super::project_walk::id) of what was there; missing if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
 }

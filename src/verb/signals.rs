@@ -1,7 +1,7 @@
 //! Signals that ask a verb to end while it changes something.
 
 use super::desk::Desk;
-use super::fact::Said;
+use super::fact::Fact;
 use crate::error::Error;
 use crate::fs::{OnSignal, interrupt};
 
@@ -14,7 +14,7 @@ pub fn finished<T>(desk: &Desk, act: impl FnOnce() -> Result<T, Error>) -> Resul
     let done = act()?;
     drop(noting);
     if let Some(signal) = interrupt::signal_received() {
-        desk.caller.tell(Said::Finished(signal));
+        desk.caller.tell(Fact::Finished(signal));
     }
     Ok(done)
 }

@@ -128,7 +128,7 @@ fn tail(bytes: &[u8]) -> (String, bool) {
 
 #[cfg(test)]
 mod tests {
-    use crate::face::mcp::carry::held::*;
+    use crate::face::mcp::carry::hold_run::*;
 
     const DOCUMENT: &str = r#"{"schema":2,"session":"s","ending":{"exited":0}}"#;
 

@@ -64,7 +64,7 @@ impl Place {
 
 /// An absolute path as it is; a relative one below the working directory.
 pub fn whole(path: &Path) -> Result<PathBuf, Error> {
-    if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::place::cwd()?.join(path)) }
+    if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(self::cwd()?.join(path)) }
 }
 
 /// A path, below the working directory.

@@ -1,12 +1,12 @@
 //! The snapshots that go: by the settings, by conditions, or by number; but never one that is still needed.
 
-use super::fact::Fact;
+use super::fact::SnapshotFact;
 use super::series::needed;
 use crate::error::Error;
 use crate::snapshot::{Conditions, Locked, Maker, Series, Which, prune_snapshots};
 use crate::verb::desk::Desk;
 use crate::verb::error::is_needed;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// Drops the snapshots beyond `keep`, or beyond the settings, but for those that are `spared`; an agent's call drops agents' alone. Returns
 /// the dropped ones.
@@ -26,7 +26,7 @@ pub fn retain(desk: &Desk, series: &Series, lock: &Locked, keep: Option<usize>, 
     }
     let pruned = prune_snapshots::prune(&desk.fs, series, lock, &gone)?;
     if let Some(why) = pruned.kept {
-        desk.caller.tell(Said::Snapshot(Fact::ContentStays(&why)));
+        desk.caller.tell(Fact::Snapshot(SnapshotFact::ContentStays(&why)));
     }
     Ok(pruned.gone)
 }
@@ -34,7 +34,7 @@ pub fn retain(desk: &Desk, series: &Series, lock: &Locked, keep: Option<usize>, 
 /// The snapshots that retention dropped. An error is a warning: the new snapshot is made, and the next one drops the old ones.
 pub fn dropped(desk: &Desk, series: &Series, pruned: Result<Vec<u64>, Error>) -> Vec<u64> {
     pruned.unwrap_or_else(|why| {
-        desk.caller.tell(Said::Snapshot(Fact::OldSnapshotsStay { directory: &series.directory, why: &why }));
+        desk.caller.tell(Fact::Snapshot(SnapshotFact::OldSnapshotsStay { directory: &series.directory, why: &why }));
         Vec::new()
     })
 }

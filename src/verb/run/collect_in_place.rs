@@ -14,10 +14,11 @@ use crate::snapshot::create::create;
 use crate::snapshot::{Series, SnapshotRequest, SnapshotResult, Source, Step, differences, manifest, to_session, whole};
 use crate::verb::act::temporary::filled;
 use crate::verb::desk::Desk;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::snapshot::create::with_by;
-use crate::verb::snapshot::fact::Fact;
-use crate::verb::snapshot::retention::{dropped, retain};
+use crate::verb::snapshot::fact::SnapshotFact;
+use crate::verb::snapshot::prunable::dropped;
+use crate::verb::snapshot::prunable::retain;
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {
@@ -69,7 +70,7 @@ pub fn take(
         ..SnapshotRequest::default()
     };
     let made = create(&desk.fs, &store.path, series, &lock, &asked)?;
-    desk.caller.tell(Said::Snapshot(Fact::EarlierSnapshots(&made)));
+    desk.caller.tell(Fact::Snapshot(SnapshotFact::EarlierSnapshots(&made)));
     Ok(made)
 }
 
@@ -134,7 +135,7 @@ fn begin(desk: &Desk, store: &Store, command: &Command<'_>) -> Result<Locked, Er
     let begin = |name| store.begin_of_run(&desk.fs, &command.held.id, name, start_of(command.argv));
     match begin(command.name) {
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. } | Reason::IsId)) => {
-            desk.caller.tell(Said::Run(Notice::NoName(&error)));
+            desk.caller.tell(Fact::Run(Notice::NoName(&error)));
             begin(None)
         }
         begun => begun,
@@ -144,7 +145,7 @@ fn begin(desk: &Desk, store: &Store, command: &Command<'_>) -> Result<Locked, Er
 /// Names the paths of which nothing is recorded, but counts those that were named before the command.
 fn tell_left(desk: &Desk, left: &[LeftPath], named: &HashSet<AbsPath>) {
     let (known, new): (Vec<&LeftPath>, Vec<&LeftPath>) = left.iter().partition(|left| named.contains(&left.path));
-    desk.caller.tell(Said::Run(Notice::Left { new, known: known.len() }));
+    desk.caller.tell(Fact::Run(Notice::Left { new, known: known.len() }));
 }
 
 /// Removes the run's record. An error is told: the session, if there is one, is made.
@@ -152,7 +153,7 @@ pub fn end(desk: &Desk, store: &Store, held: Held) {
     let id = held.id.clone();
     match held.end(&desk.fs, store) {
         Ok(()) => desk.clear_away(store),
-        Err(why) => desk.caller.tell(Said::Run(Notice::RecordStays { id: &id, why: &why })),
+        Err(why) => desk.caller.tell(Fact::Run(Notice::RecordStays { id: &id, why: &why })),
     }
 }
 
@@ -164,7 +165,7 @@ fn regain(desk: &Desk, store: &Store, watched: &[Watched], held: &Held) -> Resul
         missing |= series.regain(&desk.fs)?;
     }
     if missing {
-        desk.caller.tell(Said::Run(Notice::Regained(&store.path)));
+        desk.caller.tell(Fact::Run(Notice::Regained(&store.path)));
     }
     Ok(())
 }
@@ -174,7 +175,7 @@ fn prune_old(desk: &Desk, series: &Series, spared: &[u64]) {
     let pruned = series.lock(&desk.fs).and_then(|lock| retain(desk, series, &lock, None, spared));
     let count = dropped(desk, series, pruned).len();
     if count > 0 {
-        desk.caller.tell(Said::Run(Notice::Pruned { count, keep: desk.config.snapshot_keep.value }));
+        desk.caller.tell(Fact::Run(Notice::Pruned { count, keep: desk.config.snapshot_keep.value }));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::agent_records;
 use super::notice::Notice;
-use super::records;
 use crate::agent::{Agent, State};
 use crate::capture::Pass;
 use crate::error::{Error, Reason};
@@ -12,7 +12,7 @@ use crate::fs::{AbsPath, absolute};
 use crate::session::{Coverage, Locked, Session, Store, StoreState, own_store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 
 /// An agent that is held.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Guest {
         let is_hidden = |path: &AbsPath| hidden.iter().any(|hidden| path.is_under(hidden));
         keeps.pass.retain(|path| path.as_path().exists() && !changes.touches(path) && !is_hidden(path));
         if own_store::make(&desk.fs, store, session)? == StoreState::Anew {
-            desk.caller.tell(Said::Run(Notice::Spoilt));
+            desk.caller.tell(Fact::Run(Notice::Spoilt));
         }
         Ok(Self { agent, keeps })
     }
@@ -66,7 +66,7 @@ impl Guest {
 
     /// Tells, before the agent starts, where its changes go, and what is not held (`coverage` has it).
     pub fn greet(&self, desk: &Desk, session: &Session, coverage: &[Coverage]) {
-        desk.caller.tell(Said::Run(Notice::Agent { agent: self.agent, session: &session.header, coverage }));
+        desk.caller.tell(Fact::Run(Notice::Agent { agent: self.agent, session: &session.header, coverage }));
     }
 
     /// Commits what the agent only recorded about itself, as a session of its own, and tells of it.
@@ -75,10 +75,10 @@ impl Guest {
     /// The session cannot be locked again.
     pub fn commit_records(&self, desk: &Desk, store: &Store, session: Locked) -> Result<Locked, Error> {
         let id = session.id().clone();
-        let found = records::find(&self.keeps, &session);
+        let found = agent_records::find(&self.keeps, &session);
         // The commit of a part takes the lock itself.
         drop(session);
-        records::commit(desk, self.agent, &id, found);
+        agent_records::commit(desk, self.agent, &id, found);
         store.lock_session(&desk.fs, &id)
     }
 }

@@ -17,7 +17,7 @@ use crate::tree::State;
 use crate::verb::commit::{Commit, commit as commit_part};
 use crate::verb::desk::Desk;
 use crate::verb::error;
-use crate::verb::fact::Said;
+use crate::verb::fact::Fact;
 use crate::verb::resolve::guard;
 use crate::verb::resolve::target::{Target, What};
 
@@ -36,7 +36,7 @@ pub struct Candidates {
 
 /// Commits records as a session of their own, and tells of it. All of them stay held where that comes to nothing.
 pub fn commit(desk: &Desk, agent: Agent, id: &Id, found: Result<Candidates, Error>) {
-    let tell = |records: Records<'_>| desk.caller.tell(Said::Run(Notice::Records(agent, records)));
+    let tell = |records: Records<'_>| desk.caller.tell(Fact::Run(Notice::Records(agent, records)));
     let Candidates { picks, held } = match found {
         Ok(found) => found,
         Err(why) => return tell(Records::Held(&why)),

@@ -52,7 +52,7 @@ fn name(agent: Agent) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::agent::last_event::*;
 
     #[test]
     fn the_last_event_of_each_agent_is_kept_and_a_torn_note_is_none() {

@@ -1,7 +1,7 @@
 //! Times of files that go back: make, cargo and ninja build anew what is older than its sources, so that a source that goes back with its old
 //! time would leave in place what was built from what the agent wrote. tsc, go and bundlers look at the content.
 
-use super::look::Look;
+use super::project_walk::Look;
 use crate::fs::{AbsPath, Dir, Sort, Time};
 use crate::snapshot::{Compared, Difference, whole};
 use crate::tree::State;

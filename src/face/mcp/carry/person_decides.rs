@@ -12,9 +12,9 @@ use super::child::not_started;
 use super::reading;
 use crate::capture::inside;
 use crate::error::{Error, command, shell_word};
+use crate::face::find_store;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::tools::Name;
-use crate::face::place;
 use crate::fs::AbsPath;
 use crate::session::Id;
 
@@ -87,7 +87,7 @@ fn typed(verb: &str, would: &Value, paths: &[PathBuf]) -> Result<String, Error> 
 fn quoted(paths: &[PathBuf]) -> Result<String, Error> {
     let mut text = String::new();
     for path in paths {
-        let plain: PathBuf = place::whole(path)?.components().collect();
+        let plain: PathBuf = find_store::whole(path)?.components().collect();
         let plain = AbsPath::parse(plain.as_os_str().as_bytes()).map_or(plain, |path| path.as_path().to_path_buf());
         text.push(' ');
         text.push_str(&shell_word(plain.as_os_str().as_bytes()));

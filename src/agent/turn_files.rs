@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 
-use super::look::Look;
+use super::project_walk::Look;
 use super::turn::{Head, Line, Turn};
 use crate::error::{At, Error};
 use crate::fs::{AbsPath, Dir, Fs, Lock};

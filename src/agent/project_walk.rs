@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::repository::{self, Found, Part};
-use super::sign::short;
+use super::repository;
+use super::repository::{Found, Part};
+use super::short_hash::short;
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Sort, Stat, Time};
 use crate::snapshot::{MANY, Object, Source, Walk, WalkStep, Why, agent_cover};
@@ -360,7 +361,7 @@ impl Look {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::agent::project_walk::*;
 
     fn look(spots: &[(&str, u64, u64)]) -> Look {
         let spot = |(path, id, sign): &(&str, u64, u64)| {

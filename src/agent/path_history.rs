@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use super::turn::{Head, Turn, Wrote};
-use super::turns::lines;
+use super::turn_files::lines;
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir};
 use crate::snapshot::key;

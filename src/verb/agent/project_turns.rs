@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::take::{Taken, settle};
+use super::take_snapshots::Taken;
+use super::take_snapshots::settle;
 use crate::agent::{Place, Turn, Turns, fates, own};
 use crate::capture::{capture, working_directory};
 use crate::error::Error;

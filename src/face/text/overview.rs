@@ -5,12 +5,13 @@ use super::list::shown;
 use crate::compare::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
-use crate::face::ended::Ended;
+use crate::face::call_end::Ended;
 use crate::face::figures;
 use crate::session::Id;
 use crate::snapshot::Head;
 use crate::verb::error::but;
-use crate::verb::here::{self as verb, Here, Row};
+use crate::verb::overview as verb;
+use crate::verb::overview::{Here, Row};
 use crate::verb::snapshot::directory::directory;
 
 /// The most lines of each status: with the lines around them 20 in all.
