@@ -75,7 +75,7 @@ fn say(call: &Call, args: &SnapshotCreate, created: &Created) {
             let Counts { files, added, modified, deleted, stored, .. } = *counts;
             let (files, stored) = (figures::count(files, "file"), figures::bytes(stored));
             let [added, modified, deleted] = [added, modified, deleted].map(figures::grouped);
-            let without = without(&created.repositories);
+            let without = without(directory, &created.repositories);
             out.note(format_args!("{directory}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
         }
         How::Unchanged => out.note(format_args!("{directory}: nothing has changed since snapshot {n}{}", unkept(args, *how))),
@@ -106,11 +106,12 @@ fn unkept(args: &SnapshotCreate, how: How) -> String {
 }
 
 /// Names the repositories that were left out, for the end of a sentence.
-fn without(repositories: &[AbsPath]) -> String {
-    let Some(first) = repositories.first().map(AbsPath::to_string) else { return String::new() };
+fn without(directory: &AbsPath, repositories: &[AbsPath]) -> String {
+    let Some(first) = repositories.first() else { return String::new() };
+    let first = first.as_path().strip_prefix(directory.as_path()).unwrap_or(first.as_path());
     let more = match repositories.len() as u64 - 1 {
         0 => String::new(),
         more => format!(" and {} more", figures::grouped(more)),
     };
-    format!("; without {}{more}", first.trim_start_matches('/'))
+    format!("; without {}{more}", shown(&first.to_string_lossy()))
 }
