@@ -81,6 +81,7 @@ pub fn drop_all(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Snapshots, Err
             return Err(others_than_asked(&directory));
         }
         series.remove(&desk.fs, store, &lock)?;
+        drop(lock);
         desk.clear_away(store);
         Ok(all)
     })
