@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::log::Filter;
-use crate::agent::Head as Turn;
-use crate::agent::path_history as turns;
+use crate::agent::{Head as Turn, path_history as turns};
 use crate::error::{Error, command, shell_word};
 use crate::fs::{AbsPath, Time};
 use crate::session::path_history::Standing;

@@ -14,8 +14,7 @@ use super::resolve::standing::cut_off;
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Broken, Header, Id, Session, Status, Store, bytes_used, is_awaited, is_needed, run_in_place};
-use crate::snapshot::series as snapshots;
-use crate::snapshot::{Fault, Series, bytes_used as used_by_snapshots};
+use crate::snapshot::{Fault, Series, bytes_used as used_by_snapshots, series as snapshots};
 
 /// A store, and what others know of it.
 pub struct Known<'k> {

@@ -2,9 +2,8 @@
 
 use crate::face::args::{self, Cli, SessionVerb, Verb};
 use crate::face::call_end::Ended;
-use crate::face::near_side;
 use crate::face::near_side::Near;
-use crate::face::{door, errors};
+use crate::face::{door, errors, near_side};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;

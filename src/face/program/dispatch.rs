@@ -9,7 +9,6 @@ use crate::face::far::served;
 use crate::face::mcp::carry;
 use crate::face::program::complete;
 use crate::face::review;
-use crate::face::text::acts;
 use crate::face::text::agent::diff::diff as diff_turn;
 use crate::face::text::agent::guide::guide;
 use crate::face::text::agent::hook::hook;
@@ -18,26 +17,10 @@ use crate::face::text::agent::run::run as run_agent;
 use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
-use crate::face::text::cat;
-use crate::face::text::checkpoint;
-use crate::face::text::config;
-use crate::face::text::diff;
-use crate::face::text::discard;
-use crate::face::text::doctor;
-use crate::face::text::list;
-use crate::face::text::log;
-use crate::face::text::man;
-use crate::face::text::moving;
-use crate::face::text::overview;
-use crate::face::text::prune;
-use crate::face::text::recover;
-use crate::face::text::rewind;
-use crate::face::text::run;
-use crate::face::text::show;
-use crate::face::text::snapshot;
-use crate::face::text::stage;
-use crate::face::text::status;
-use crate::face::text::steps;
+use crate::face::text::{
+    acts, cat, checkpoint, config, diff, discard, doctor, list, log, man, moving, overview, prune, recover, rewind, run, show,
+    snapshot, stage, status, steps,
+};
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
 use crate::verb::run::cut_off;

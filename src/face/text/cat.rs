@@ -3,10 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{At, Error};
-use crate::face::args;
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
-use crate::face::find_store;
+use crate::face::{args, find_store};
 use crate::fs::AbsPath;
 use crate::verb::When;
 use crate::verb::cat::{self as verb, Contents};

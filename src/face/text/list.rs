@@ -3,11 +3,10 @@
 use super::fact;
 use super::heads::calls;
 use crate::error::{Error, Kind, command};
-use crate::face::args;
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
-use crate::face::find_store;
+use crate::face::{args, find_store};
 use crate::session::{ActingAgent, Broken, Changes, Id};
 use crate::verb::Which;
 use crate::verb::list::{self as verb, Listed, Row};

@@ -7,8 +7,7 @@ use crate::error::Error;
 use crate::face::args;
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
-use crate::verb::recover as verb;
-use crate::verb::{Recovery, TakenIn};
+use crate::verb::{Recovery, TakenIn, recover as verb};
 
 /// Recovers what was interrupted, and tells of it.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {

@@ -3,10 +3,7 @@
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::session::{Header, Locked, Store, is_awaited, is_needed, prune_sessions};
-use crate::verb::prunable::Committed;
-use crate::verb::prunable::keeps_overwritten;
-use crate::verb::prunable::may_go;
-use crate::verb::prunable::may_lose_checkpoint;
+use crate::verb::prunable::{Committed, keeps_overwritten, may_go, may_lose_checkpoint};
 
 /// A kind of what is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,8 +14,7 @@ use crate::verb::error::{self, UNKNOWN_DIRECTORY};
 use crate::verb::fact::Fact;
 use crate::verb::prunable::Committed;
 use crate::verb::question::Question;
-use crate::verb::snapshot::prunable::by_settings;
-use crate::verb::snapshot::prunable::chosen;
+use crate::verb::snapshot::prunable::{by_settings, chosen};
 
 /// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size. Shows it before. An error that stops
 /// it is in the value, if something went before.

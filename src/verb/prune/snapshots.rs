@@ -13,8 +13,7 @@ use crate::verb::fact::Fact;
 use crate::verb::question::Question;
 use crate::verb::signals::finished;
 use crate::verb::snapshot::fact::SnapshotFact;
-use crate::verb::snapshot::prunable::by_settings;
-use crate::verb::snapshot::prunable::chosen;
+use crate::verb::snapshot::prunable::{by_settings, chosen};
 use crate::verb::snapshot::series::{found, needed, series};
 
 /// Prunes snapshots of a directory, else of the project. Without `which` the settings choose.

@@ -17,8 +17,7 @@ use crate::verb::desk::Desk;
 use crate::verb::fact::Fact;
 use crate::verb::snapshot::create::with_by;
 use crate::verb::snapshot::fact::SnapshotFact;
-use crate::verb::snapshot::prunable::dropped;
-use crate::verb::snapshot::prunable::retain;
+use crate::verb::snapshot::prunable::{dropped, retain};
 
 /// A directory, and its snapshot from before the run.
 pub struct Watched {

@@ -11,9 +11,8 @@ use crate::face::call_end::Ended;
 use crate::face::find_store::all_whole;
 use crate::face::text::parts;
 use crate::face::{args, figures};
-use crate::verb::diff as verb;
 use crate::verb::diff::compared::is_listed;
-use crate::verb::{Compared, Pair, Sides, Terms};
+use crate::verb::{Compared, Pair, Sides, Terms, diff as verb};
 
 pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Error> {
     showing::check(call, &args.much)?;

@@ -11,8 +11,7 @@ use crate::face::text::list::shown;
 use crate::fs::AbsPath;
 use crate::snapshot::{Counts, How, Rules, SnapshotRequest, Source, Vcs};
 use crate::verb::Created;
-use crate::verb::snapshot::create as verb;
-use crate::verb::snapshot::directory;
+use crate::verb::snapshot::{create as verb, directory};
 
 pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
     let rules = Rules {

@@ -16,8 +16,7 @@ use crate::face::text::diff::names;
 use crate::face::text::diff::showing::{self, Show};
 use crate::fs::Shown;
 use crate::verb::diff::compared::is_listed;
-use crate::verb::snapshot::diff as verb;
-use crate::verb::snapshot::directory;
+use crate::verb::snapshot::{diff as verb, directory};
 use crate::verb::{Comparison, Named};
 
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Error> {
