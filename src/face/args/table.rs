@@ -12,17 +12,7 @@ pub fn row(verb: &Verb) -> &'static Row {
     find(match verb {
         Verb::Run(_) => "run",
         Verb::Shell(_) => "shell",
-        Verb::Session { verb } => match verb {
-            SessionVerb::New(_) => "session new",
-            SessionVerb::Write(_) => "session write",
-            SessionVerb::Delete(_) => "session delete",
-            SessionVerb::Mkdir(_) => "session mkdir",
-            SessionVerb::Symlink(_) => "session symlink",
-            SessionVerb::Chmod(_) => "session chmod",
-            SessionVerb::Rename(_) => "session rename",
-            SessionVerb::Export(_) => "session export",
-            SessionVerb::Import(_) => "session import",
-        },
+        Verb::Session { verb } => of_sessions(verb),
         Verb::List(_) => "list",
         Verb::Show(_) => "show",
         Verb::Discard(_) => "discard",
@@ -36,29 +26,9 @@ pub fn row(verb: &Verb) -> &'static Row {
         Verb::Rollback(_) => "rollback",
         Verb::Undo(_) => "undo",
         Verb::Redo(_) => "redo",
-        Verb::Checkpoint { verb } => match verb {
-            CheckpointVerb::List => "checkpoint list",
-            CheckpointVerb::Show(_) => "checkpoint show",
-            CheckpointVerb::Verify(_) => "checkpoint verify",
-        },
-        Verb::Snapshot { verb } => match verb {
-            SnapshotVerb::Create(_) => "snapshot create",
-            SnapshotVerb::List(_) => "snapshot list",
-            SnapshotVerb::Show(_) => "snapshot show",
-            SnapshotVerb::Diff(_) => "snapshot diff",
-            SnapshotVerb::Restore(_) => "snapshot restore",
-            SnapshotVerb::Verify(_) => "snapshot verify",
-        },
-        Verb::Agent { verb } => match verb {
-            AgentVerb::Install(_) => "agent install",
-            AgentVerb::Uninstall(_) => "agent uninstall",
-            AgentVerb::Status(_) => "agent status",
-            AgentVerb::Guide => "agent guide",
-            AgentVerb::Run(_) => "agent run",
-            AgentVerb::Turns(_) => "agent turns",
-            AgentVerb::Diff(_) => "agent diff",
-            AgentVerb::Undo(_) => "agent undo",
-        },
+        Verb::Checkpoint { verb } => of_checkpoints(verb),
+        Verb::Snapshot { verb } => of_snapshots(verb),
+        Verb::Agent { verb } => of_agents(verb),
         Verb::Hook(_) => "hook",
         Verb::Mcp => "mcp",
         Verb::Recover(_) => "recover",
@@ -72,6 +42,52 @@ pub fn row(verb: &Verb) -> &'static Row {
         Verb::Man(_) => "man",
         Verb::Here | Verb::Far(_) => "",
     })
+}
+
+fn of_sessions(verb: &SessionVerb) -> &'static str {
+    match verb {
+        SessionVerb::New(_) => "session new",
+        SessionVerb::Write(_) => "session write",
+        SessionVerb::Delete(_) => "session delete",
+        SessionVerb::Mkdir(_) => "session mkdir",
+        SessionVerb::Symlink(_) => "session symlink",
+        SessionVerb::Chmod(_) => "session chmod",
+        SessionVerb::Rename(_) => "session rename",
+        SessionVerb::Export(_) => "session export",
+        SessionVerb::Import(_) => "session import",
+    }
+}
+
+fn of_checkpoints(verb: &CheckpointVerb) -> &'static str {
+    match verb {
+        CheckpointVerb::List => "checkpoint list",
+        CheckpointVerb::Show(_) => "checkpoint show",
+        CheckpointVerb::Verify(_) => "checkpoint verify",
+    }
+}
+
+fn of_snapshots(verb: &SnapshotVerb) -> &'static str {
+    match verb {
+        SnapshotVerb::Create(_) => "snapshot create",
+        SnapshotVerb::List(_) => "snapshot list",
+        SnapshotVerb::Show(_) => "snapshot show",
+        SnapshotVerb::Diff(_) => "snapshot diff",
+        SnapshotVerb::Restore(_) => "snapshot restore",
+        SnapshotVerb::Verify(_) => "snapshot verify",
+    }
+}
+
+fn of_agents(verb: &AgentVerb) -> &'static str {
+    match verb {
+        AgentVerb::Install(_) => "agent install",
+        AgentVerb::Uninstall(_) => "agent uninstall",
+        AgentVerb::Status(_) => "agent status",
+        AgentVerb::Guide => "agent guide",
+        AgentVerb::Run(_) => "agent run",
+        AgentVerb::Turns(_) => "agent turns",
+        AgentVerb::Diff(_) => "agent diff",
+        AgentVerb::Undo(_) => "agent undo",
+    }
 }
 
 /// The effect of a call that ended well.

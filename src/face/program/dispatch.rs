@@ -35,17 +35,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Run(args) => run::run(call, &args),
         Verb::Shell(args) => run::shell(call, &args),
         Verb::Doctor(args) => doctor::doctor(call, &args),
-        Verb::Session { verb } => match verb {
-            SessionVerb::New(args) => stage::new(call, &args),
-            SessionVerb::Write(args) => stage::write(call, &args),
-            SessionVerb::Delete(args) => stage::delete(call, &args),
-            SessionVerb::Mkdir(args) => stage::mkdir(call, &args),
-            SessionVerb::Symlink(args) => stage::symlink(call, &args),
-            SessionVerb::Chmod(args) => stage::chmod(call, &args),
-            SessionVerb::Rename(args) => stage::rename(call, &args),
-            SessionVerb::Export(args) => moving::export(call, &args),
-            SessionVerb::Import(args) => moving::import(call, &args),
-        },
+        Verb::Session { verb } => of_sessions(call, verb),
         Verb::List(args) => list::list(call, &args),
         Verb::Show(args) => show::show(call, &args),
         Verb::Discard(args) => discard::discard(call, &args),
@@ -59,29 +49,9 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Rollback(args) => acts::rollback(call, &args),
         Verb::Undo(args) => acts::undo(call, &args),
         Verb::Redo(args) => acts::redo(call, &args),
-        Verb::Checkpoint { verb } => match verb {
-            CheckpointVerb::List => checkpoint::list(call),
-            CheckpointVerb::Show(args) => checkpoint::show(call, &args),
-            CheckpointVerb::Verify(args) => checkpoint::verify(call, &args),
-        },
-        Verb::Snapshot { verb } => match verb {
-            SnapshotVerb::Create(args) => snapshot::create::create(call, &args),
-            SnapshotVerb::List(args) => snapshot::list::list(call, &args),
-            SnapshotVerb::Show(args) => snapshot::show::show(call, &args),
-            SnapshotVerb::Diff(args) => snapshot::diff::diff(call, &args),
-            SnapshotVerb::Verify(args) => snapshot::verify::verify(call, &args),
-            SnapshotVerb::Restore(args) => snapshot::restore::restore(call, &args),
-        },
-        Verb::Agent { verb } => match verb {
-            AgentVerb::Turns(args) => turns(call, &args),
-            AgentVerb::Diff(args) => diff_turn(call, args),
-            AgentVerb::Undo(args) => undo_turns(call, &args),
-            AgentVerb::Run(args) => run_agent(call, &args),
-            AgentVerb::Install(args) => install(call, &args, Deed::Install),
-            AgentVerb::Uninstall(args) => install(call, &args, Deed::Uninstall),
-            AgentVerb::Status(args) => agent_status(call, &args),
-            AgentVerb::Guide => Ok(guide(call)),
-        },
+        Verb::Checkpoint { verb } => of_checkpoints(call, verb),
+        Verb::Snapshot { verb } => of_snapshots(call, verb),
+        Verb::Agent { verb } => of_agents(call, verb),
         Verb::Hook(args) => hook(call, &args),
         Verb::Mcp => carry::mcp(call),
         Verb::Prune(args) => prune::prune(call, &args),
@@ -95,6 +65,52 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Here => overview::here(call),
         // Carried out before there was a call.
         Verb::Far(args) => Ok(served::far(&args)),
+    }
+}
+
+fn of_sessions(call: &Call, verb: SessionVerb) -> Result<Ended, Error> {
+    match verb {
+        SessionVerb::New(args) => stage::new(call, &args),
+        SessionVerb::Write(args) => stage::write(call, &args),
+        SessionVerb::Delete(args) => stage::delete(call, &args),
+        SessionVerb::Mkdir(args) => stage::mkdir(call, &args),
+        SessionVerb::Symlink(args) => stage::symlink(call, &args),
+        SessionVerb::Chmod(args) => stage::chmod(call, &args),
+        SessionVerb::Rename(args) => stage::rename(call, &args),
+        SessionVerb::Export(args) => moving::export(call, &args),
+        SessionVerb::Import(args) => moving::import(call, &args),
+    }
+}
+
+fn of_checkpoints(call: &Call, verb: CheckpointVerb) -> Result<Ended, Error> {
+    match verb {
+        CheckpointVerb::List => checkpoint::list(call),
+        CheckpointVerb::Show(args) => checkpoint::show(call, &args),
+        CheckpointVerb::Verify(args) => checkpoint::verify(call, &args),
+    }
+}
+
+fn of_snapshots(call: &Call, verb: SnapshotVerb) -> Result<Ended, Error> {
+    match verb {
+        SnapshotVerb::Create(args) => snapshot::create::create(call, &args),
+        SnapshotVerb::List(args) => snapshot::list::list(call, &args),
+        SnapshotVerb::Show(args) => snapshot::show::show(call, &args),
+        SnapshotVerb::Diff(args) => snapshot::diff::diff(call, &args),
+        SnapshotVerb::Verify(args) => snapshot::verify::verify(call, &args),
+        SnapshotVerb::Restore(args) => snapshot::restore::restore(call, &args),
+    }
+}
+
+fn of_agents(call: &Call, verb: AgentVerb) -> Result<Ended, Error> {
+    match verb {
+        AgentVerb::Turns(args) => turns(call, &args),
+        AgentVerb::Diff(args) => diff_turn(call, args),
+        AgentVerb::Undo(args) => undo_turns(call, &args),
+        AgentVerb::Run(args) => run_agent(call, &args),
+        AgentVerb::Install(args) => install(call, &args, Deed::Install),
+        AgentVerb::Uninstall(args) => install(call, &args, Deed::Uninstall),
+        AgentVerb::Status(args) => agent_status(call, &args),
+        AgentVerb::Guide => Ok(guide(call)),
     }
 }
 

@@ -12,7 +12,7 @@ use super::misuse;
 use crate::capture::capture;
 use crate::error::{Error, shell_word};
 use crate::face::args::table::effect;
-use crate::face::args::{Verb, help};
+use crate::face::args::{Cli, Verb, help};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::door::inside;
@@ -62,25 +62,33 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         Ok(cli) => cli,
         Err(error) => return misuse::misused(error, &args),
     };
-    let global = &cli.global;
     if let Verb::Far(args) = cli.verb() {
         return served::far(args);
     }
-    let near = global.far.as_deref().map(Near::read);
-    crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
+    let near = cli.global.far.as_deref().map(Near::read);
+    crate::error::set_call(call_options(near.as_ref(), cli.global.store.as_deref()));
+    // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
+    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp);
+    let host = if is_here { None } else { far::asked_for(&cli.global) };
+    match call(&cli, near.as_ref(), host.is_some()) {
+        Ok(call) => sent(&call, cli, &args[1..], host),
+        Err((out, problem)) => finish(&out, Err(not_begun(cli.verb(), problem)), Effect::None),
+    }
+}
+
+/// The call of these words: with the settings, and the store of this machine. With an error comes what to print it by.
+fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, (Out, Error)> {
+    let global = &cli.global;
     let form = if global.json || cli.verb().is_brief() { Form::Json } else { Form::Text };
-    let early = |color| {
+    let out = |color| {
         let out = Out::new(form, color, global.quiet, global.verbose);
-        if let Some(near) = &near { out.for_near(near) } else { out }
+        if let Some(near) = near { out.for_near(near) } else { out }
     };
     let (config, place) = match find_store::settings() {
         Ok(found) => found,
         // These two need no settings, and run even if the settings are wrong.
         Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => find_store::nowhere(),
-        Err(problem) => {
-            let out = early(Color::Auto);
-            return finish(&out, Err(not_begun(cli.verb(), problem)), Effect::None);
-        }
+        Err(problem) => return Err((out(Color::Auto), problem)),
     };
     let color = match global.color {
         Some(color) => color,
@@ -88,42 +96,39 @@ fn carry_out(args: Vec<OsString>) -> Ended {
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,
     };
-    // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
-    let is_here = near.is_some() || matches!(cli.verb(), Verb::Hook(_) | Verb::Mcp);
-    let host = if is_here { None } else { far::asked_for(global) };
     let place = match &global.store {
         // With -H, --store names the far side's.
-        Some(dir) if host.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
+        Some(dir) if !is_elsewhere => Place { path: dir.clone(), from: Origin::Option("--store") },
         _ => place,
     };
-    let can_ask = near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask);
-    let out = early(color).most(config.output_paths.value);
-    let call = Call::new(config, place, out, (global.yes, can_ask, near.is_some()));
+    let can_ask = near.map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask);
+    let out = out(color).most(config.output_paths.value);
+    Ok(Call::new(config, place, out, (global.yes, can_ask, near.is_some())))
+}
+
+/// Carries the call out where it is to be: outside of the run that this is inside of, on another machine, or here.
+fn sent(call: &Call, cli: Cli, words: &[OsString], host: Option<String>) -> Ended {
+    let (out, effect) = (&call.out, effect(cli.verb()));
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
         let problem = Error::usage("recant mcp serves this machine alone");
-        return finish(
-            &call.out,
-            Err(problem.with_remedy("a client can start it there: " + shell("ssh HOST recant mcp"))),
-            Effect::None,
-        );
+        let there = "a client can start it there: " + shell("ssh HOST recant mcp");
+        return finish(out, Err(problem.with_remedy(there)), Effect::None);
     }
-    if let Err(problem) = person_only::refuse(&call, cli.verb(), &args[1..], host.is_some()) {
-        return finish(&call.out, Err(not_begun(cli.verb(), problem)), Effect::None);
+    if let Err(problem) = person_only::refuse(call, cli.verb(), words, host.is_some()) {
+        return finish(out, Err(not_begun(cli.verb(), problem)), Effect::None);
     }
-    let effect = effect(cli.verb());
     if let Some(captured) = capture()
         && let Some(store) = &captured.store
-        && let Some(words) = inside::words(&cli, &args[1..], captured)
+        && let Some(words) = inside::words(&cli, words, captured)
     {
-        let ended = inside::ask(&call, &words, store).map_err(|problem| call.with_remedy(problem));
-        return finish(&call.out, ended, Effect::None);
+        let ended = inside::ask(call, &words, store).map_err(|problem| call.with_remedy(problem));
+        return finish(out, ended, Effect::None);
     }
     if let Some(host) = host {
-        let ended = far::carry_out(&call, &cli, &args[1..], &host);
-        return far::finish(&call.out, ended, cli.verb());
+        return far::finish(out, far::carry_out(call, &cli, words, &host), cli.verb());
     }
-    let ended = dispatch::carry_out(&call, cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
-    finish(&call.out, ended, effect)
+    let ended = dispatch::carry_out(call, cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
+    finish(out, ended, effect)
 }
 
 /// The options that commands in messages repeat, quoted for a shell.
