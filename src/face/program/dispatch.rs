@@ -41,7 +41,7 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Discard(args) => discard::discard(call, &args),
         Verb::Steps(args) => steps::steps(call, &args),
         Verb::Diff(args) => diff::diff(call, &args),
-        Verb::Review(args) => review::review(call, &args, carry_out),
+        Verb::Review(args) => review::review(call, &args),
         Verb::Rewind(args) => rewind::rewind(call, &args),
         Verb::Fork(args) => rewind::fork(call, &args),
         Verb::Commit(args) => acts::commit(call, &args),

@@ -1,13 +1,11 @@
 //! The acts of the screen: verbs, with what was picked in place of paths. Each knows what undoes it.
 
-use std::ffi::OsString;
-
+use super::compare::Compare;
 use super::error_lines::lines_of;
 use super::snapshot;
 use crate::agent::Reach;
 use crate::compare::{Pick, Picked, Sources, Taken, mark_of};
 use crate::error::{Against, Error, Kind, Reason, command};
-use crate::face::args::{Verb, help};
 use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::screen::world::{Act, Ended};
@@ -27,11 +25,6 @@ use crate::verb::{
     Commit, Discard, Discarded, End, Named, Restore, Rollback, TakeBack, Target, TypedPath, Want, commit, discard as discards,
     gate, redo, rewind as rewinds, rollback,
 };
-
-type Words = Vec<OsString>;
-
-/// Carries out a verb.
-pub type CarryOut = fn(&Call, Verb) -> Result<crate::face::call_end::Ended, Error>;
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
 struct Done {
@@ -69,7 +62,6 @@ impl Undo {
 /// The acts, and what was done with them.
 pub struct Acts<'c> {
     call: &'c Call,
-    carry_out: CarryOut,
     done: Vec<Done>,
     said: Vec<String>,
 }
@@ -81,8 +73,8 @@ pub struct Stand {
 }
 
 impl<'c> Acts<'c> {
-    pub fn new(call: &'c Call, carry_out: CarryOut) -> Self {
-        Self { call, carry_out, done: Vec::new(), said: Vec::new() }
+    pub fn new(call: &'c Call) -> Self {
+        Self { call, done: Vec::new(), said: Vec::new() }
     }
 
     /// A line for each deed, for the terminal once the screen has gone.
@@ -321,21 +313,9 @@ impl<'c> Acts<'c> {
     }
 
     /// Opens a path in the tool for differences, on the terminal.
-    pub fn tool(&mut self, words: &[&str], path: &AbsPath) -> Ended {
-        let mut words = self::words(words.iter().copied());
-        // Without the `--` the path would be read as the tool.
-        if !words.iter().any(|word| word == "--") {
-            words.push("--".into());
-        }
-        let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
-        words.insert(at, "--tool".into());
-        words.push(path.as_path().into());
-        let verb = match parsed(&words) {
-            Ok(verb) => verb,
-            Err(why) => return Ended::Refused(vec![why]),
-        };
+    pub fn tool(&self, of: Compare<'_>, path: &AbsPath) -> Ended {
         let call = self.call.again();
-        match (self.carry_out)(&call, verb).and_then(|_| call.out.finish()) {
+        match of.in_tool(&call, path).and_then(|()| call.out.finish()) {
             Ok(()) => Ended::Done(Vec::new()),
             Err(problem) => Ended::Refused(lines_of(&problem)),
         }
@@ -433,14 +413,4 @@ fn deed(verb: &str, picked: &Picked) -> String {
 
 fn paths(picked: &Picked) -> Vec<AbsPath> {
     picked.0.iter().map(|pick| pick.path.clone()).collect()
-}
-
-fn words<'w>(words: impl IntoIterator<Item = &'w str>) -> Words {
-    words.into_iter().map(OsString::from).collect()
-}
-
-fn parsed(words: &[OsString]) -> Result<Verb, String> {
-    let all: Words = [OsString::from("recant")].into_iter().chain(words.iter().cloned()).collect();
-    let cli = help::parse(&all).map_err(|error| error.to_string())?;
-    cli.verb.ok_or_else(|| "no verb".into())
 }

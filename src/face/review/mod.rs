@@ -1,6 +1,7 @@
 //! `review`: what the screen looks at, and what its acts do.
 
 mod acts;
+mod compare;
 mod edit;
 pub mod error_lines;
 mod lists;

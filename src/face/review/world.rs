@@ -1,6 +1,7 @@
 //! `review`: what the screen looks at, and what its acts do. Each act is the verb that a person could type, carried out by the same code.
 
-use super::acts::{Acts, CarryOut};
+use super::acts::Acts;
+use super::compare::Compare;
 use super::error_lines::said;
 use super::{lists, pair, session, snapshot};
 use crate::compare::Taken;
@@ -38,17 +39,17 @@ struct Reviewed<'c> {
     has_turns: bool,
 }
 
-/// Shows the screen, which acts by `carry_out`.
+/// Shows the screen.
 ///
 /// # Errors
 /// There is no terminal, or a small one (2); what is to be shown cannot be read.
-pub fn review(call: &Call, args: &args::Review, carry_out: CarryOut) -> Result<Ended, Error> {
+pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Error> {
     refuse_without_terminal(call)?;
     let subject = subject(call, args)?;
     let store = call.store_path()?;
     let has_turns = Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
     let names = call.out.names();
-    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call, carry_out), has_turns };
+    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns };
     let show = Box::new(move |path: &AbsPath| names.show(path));
     crate::face::screen::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
     reviewed.acts.said().iter().for_each(|line| call.out.say(line));
@@ -174,20 +175,13 @@ impl World for Reviewed<'_> {
     }
 
     fn open(&mut self, seen: &ViewedChanges, i: usize, with: Program) -> world::Ended {
-        match (with, self.session().cloned()) {
-            (Program::Editor, Some(id)) => self.acts.edit(&id, &seen.changes[i]),
-            (Program::Tool, Some(id)) => self.acts.tool(&["diff", id.as_str()], &seen.changes[i].path),
-            (Program::Tool, None) => match &self.subject {
-                Subject::Pair(old, new) => {
-                    self.acts.tool(&["diff", &old.to_string(), "--with", &new.to_string()], &seen.changes[i].path)
-                }
-                Subject::Snapshot(directory, n) => {
-                    let directory = directory.as_path().display().to_string();
-                    self.acts.tool(&["snapshot", "diff", &n.to_string(), "--dir", &directory, "--"], &seen.changes[i].path)
-                }
-                Subject::Session(_) => world::Ended::Done(Vec::new()),
-            },
-            (Program::Editor, None) => world::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
+        let change = &seen.changes[i];
+        match (with, &self.subject) {
+            (Program::Editor, Subject::Session(id)) => self.acts.edit(&id.clone(), change),
+            (Program::Editor, _) => world::Ended::Refused(vec!["nothing is held here that could be edited".into()]),
+            (Program::Tool, Subject::Session(id)) => self.acts.tool(Compare::Session(id), &change.path),
+            (Program::Tool, Subject::Pair(old, new)) => self.acts.tool(Compare::Pair(old, new), &change.path),
+            (Program::Tool, Subject::Snapshot(directory, n)) => self.acts.tool(Compare::Snapshot(directory, *n), &change.path),
         }
     }
 }

@@ -108,6 +108,17 @@ impl<'c> Showing<'c> {
 /// Shows a change. Returns false once nobody reads any more.
 pub type Show<'s> = dyn FnMut(&View<'_>) -> Result<bool, Error> + 's;
 
+/// Opens in the program of the settings what `each` passes on. `patch` is the command for what that cannot show.
+///
+/// # Errors
+/// No program is named, or it cannot be run; those of `each`.
+pub fn in_tool(call: &Call, each: impl FnOnce(&mut Show<'_>) -> Result<u64, Error>, patch: &str) -> Result<(), Error> {
+    tool::refuse(call, None)?;
+    let mut tool = Tool::begin(call, None)?;
+    each(&mut |view| tool.add(view).map(|()| true))?;
+    tool.run(patch)
+}
+
 /// Shows all changes that `each` passes on, told whether remarks and renames are shown; it returns the number of those that are not listed.
 /// `of` tells what a page is of, `again` is this call with other options. Returns the number of changes that a commit or rollback would
 /// refuse.
