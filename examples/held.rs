@@ -4,7 +4,7 @@
 //!     RECANT=PROGRAM                 default: the recant in PATH
 //!
 //! The program `recant` runs the command: for that it forks into new namespaces, which a library cannot do safely inside a process of
-//! which it does not know the threads. Both meet in the store: what the program holds, the library plans and commits. Exits as the command
+//! which it does not know the threads. Both meet in the store: what the program holds, the library tries and commits. Exits as the command
 //! does, with 1 if the library refuses, and with 3 on a conflict.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what happens")]
 
@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use recant::{SessionId, Store, Verb};
+use recant::{Commit, Desk, End, Kind, Target};
 use serde_json::Value;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -28,7 +28,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
 
     // Standard output is the command's alone. Standard error is its too, but for the last line: the result, as JSON.
-    let mut run = recant().args(["run", "--json", "--"]).args(command).stderr(Stdio::piped()).spawn()?;
+    let mut run = program().args(["run", "--json", "--"]).args(command).stderr(Stdio::piped()).spawn()?;
     let mut last: Option<Vec<u8>> = None;
     for line in BufReader::new(run.stderr.take().expect("it was piped")).split(b'\n') {
         if let Some(line) = last.replace(line?) {
@@ -45,36 +45,38 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         println!("nothing was changed");
         return Ok(exit);
     };
-    let id: SessionId = id.parse()?;
 
     // The same store: the program says which one it uses (--store, RECANT_STORE, its settings).
-    let said = recant().args(["status", "--json"]).output()?;
+    let said = program().args(["status", "--json"]).output()?;
     let said: Value = serde_json::from_slice(&said.stdout)?;
-    let store = Store::open(Path::new(said["store"]["path"].as_str().ok_or("the store has an odd path")?))?;
+    let desk = Desk::open(Path::new(said["store"]["path"].as_str().ok_or("the store has an odd path")?))?;
 
-    for change in store.changes(&id)? {
-        println!("{:?} {}", change.kind, change.path.display());
+    for (path, change) in recant::show(&desk, Some(id), &[])?.changes() {
+        println!("{change} {}", path.display());
     }
-    let plan = store.plan(&id, Verb::Commit, &[])?;
-    if !plan.conflicts().is_empty() {
+    let commits = yes && status.success();
+    let all = Target::all(id);
+    match recant::commit(&desk, &Commit::of(if commits { all } else { all.dry_run() })) {
         // Somebody wrote there while the command ran. Nothing is done, and the session stays for a person to decide.
-        for conflict in plan.conflicts() {
-            println!("{}: {}", conflict.path.display(), conflict.why);
+        Err(error) if error.kind() == Kind::Conflict => {
+            for conflict in error.against() {
+                println!("{}: {}", conflict.path, conflict.why);
+            }
+            return Ok(ExitCode::from(3));
         }
-        return Ok(ExitCode::from(3));
-    }
-    if yes && status.success() {
-        let report = plan.apply()?;
-        println!("committed: {} changes; recant rollback {id} takes them back", report.changes.len());
-    } else {
-        // A plan holds the session's lock. The program waits for nobody: it would be refused.
-        drop(plan);
-        let dropped = recant().args(["-q", "-y", "discard", &id.to_string()]).status()?;
-        println!("{}", if dropped.success() { "dropped" } else { "could not be dropped" });
+        Err(error) => return Err(error.into()),
+        Ok(acted) if commits => {
+            let count = acted.map_or(0, |acted| acted.paths().count());
+            println!("committed: {count} changes; recant rollback {id} takes them back");
+        }
+        Ok(_) => {
+            recant::discard(&desk, &[id.to_owned()], End::Aside, false, None)?;
+            println!("dropped");
+        }
     }
     Ok(exit)
 }
 
-fn recant() -> Command {
+fn program() -> Command {
     Command::new(std::env::var_os("RECANT").unwrap_or_else(|| "recant".into()))
 }

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::process::Command;
 
-use recant::{Store, Verb};
+use recant::{Desk, Restore, Rollback, SnapshotRequest, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     const USAGE: &str = "usage: snapshot STORE DIR [--keep] COMMAND…";
@@ -22,34 +22,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         command.remove(0);
     }
     let program = command.first().ok_or(USAGE)?;
-    let store = Store::open(std::path::absolute(store)?)?;
+    let desk = Desk::open(std::path::absolute(store)?)?;
     let dir = std::path::absolute(dir)?;
 
     // A snapshot has contents, modes, times, links, xattrs. Left out are `.git` and the like, and what a `.recantignore` names.
-    let (before, skipped) = store.take_snapshot(&dir, Some("before"))?;
-    for (path, why) in skipped {
+    let before = recant::take_snapshot(&desk, Some(&dir), SnapshotRequest::of(Some("before")), None)?;
+    for (path, why) in before.left() {
         println!("not in the snapshot: {}: {why}", path.display());
     }
     let status = Command::new(program).args(&command[1..]).current_dir(&dir).status()?;
-    let (after, _) = store.take_snapshot(&dir, Some("after"))?;
-    println!("{status}; snapshots {before} and {after}");
+    let after = recant::take_snapshot(&desk, Some(&dir), SnapshotRequest::of(Some("after")), None)?;
+    println!("{status}; snapshots {} and {}", before.n(), after.n());
 
-    // The restore is done as a whole or not at all. Its report says what was made, changed and removed on the way back, and so what
-    // the command did.
-    let restored = store.restore(&dir, before)?;
-    for change in &restored.changes {
-        let path = change.path.strip_prefix(&dir).unwrap_or(&change.path);
-        println!("restored: {:?} {}", change.kind, path.display());
+    // What was made, changed and removed on the way back tells what the command did.
+    let restored = recant::restore(&desk, &Restore::all(&dir, &before.n().to_string()))?;
+    for (path, done) in restored.paths() {
+        println!("{done} {}", path.strip_prefix(&dir).unwrap_or(path).display());
     }
-    for (path, why) in &restored.skipped {
+    for (path, why) in restored.left() {
         println!("left as it is: {}: {why}", path.display());
     }
 
     // A restore is a session of its own, so a rollback takes it back: the directory is as the command left it.
-    match restored.session {
+    match restored.session() {
         Some(session) if keep => {
-            let report = store.plan(&session, Verb::Rollback, &[])?.apply()?;
-            println!("kept: {} changes are there again", report.changes.len());
+            let acted = recant::rollback(&desk, &Rollback::of(Target::all(session)))?;
+            println!("kept: {} changes are there again", acted.map_or(0, |acted| acted.paths().count()));
         }
         Some(session) => println!("recant rollback {session} would bring them again"),
         None => println!("the command changed nothing"),

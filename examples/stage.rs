@@ -1,4 +1,4 @@
-//! Stages a change in a directory, shows the plan, commits it, and rolls it back.
+//! Stages a change in a directory, tries the commit, commits it, and rolls it back.
 //!
 //!     cargo run --example stage -- STORE DIR
 //!
@@ -9,62 +9,69 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use recant::{Edit, Report, Store, Verb};
+use recant::{Acted, Commit, Desk, Edit, Rollback, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(store), Some(dir), None) = (args.next(), args.next(), args.next()) else {
         return Err("usage: stage STORE DIR".into());
     };
-    // The library takes absolute paths alone: which directory a relative one means may change under a thread.
-    let store = Store::open(std::path::absolute(store)?)?;
+    let desk = Desk::open(std::path::absolute(store)?)?;
     let dir = dir.canonicalize()?;
 
     // What a crash of an earlier call has left is undone or finished before anything else. (Each call that changes something does this
     // by itself. Here it is told.)
-    for recovered in store.recover()? {
-        println!("recovered {}: {:?}", recovered.session, recovered.outcome);
+    let recovery = recant::recover(&desk)?;
+    if !recovery.is_empty() {
+        println!("recovered: {}", serde_json::to_string(&recovery)?);
     }
 
     // A session holds changes. Nothing on the tree is touched while they are staged, and later edits see what earlier ones staged.
-    let id = store.begin(None)?;
-    let [greeting, old, new, inside] = ["greeting", "old", "new", "new/file"].map(|name| dir.join(name));
-    let mut edits =
-        vec![write(&greeting, "hello\n"), Edit::Mkdir { path: &new, mode: Some(0o750) }, write(&inside, "made by an example\n")];
-    if old.symlink_metadata().is_ok() {
-        edits.push(Edit::Delete { path: &old, recursive: true });
+    let session = recant::begin(&desk, None)?;
+    let (mut hello, mut made) = ("hello\n".as_bytes(), "made by an example\n".as_bytes());
+    let mut edits = vec![
+        (Path::new("greeting"), file(&mut hello)),
+        (Path::new("new"), Edit::Mkdir(Some(0o750))),
+        (Path::new("new/file"), file(&mut made)),
+    ];
+    if dir.join("old").symlink_metadata().is_ok() {
+        edits.push((Path::new("old"), Edit::Delete { recursive: true }));
     }
-    store.stage(&id, edits)?;
+    recant::stage(&desk, session.id(), &dir, edits, false)?;
     println!("held:");
-    for change in store.changes(&id)? {
-        println!("  {:?} {}", change.kind, change.path.display());
+    for (path, change) in recant::show(&desk, Some(session.id()), &[])?.changes() {
+        println!("  {change} {}", path.display());
     }
 
-    // A plan looks at everything that a commit would touch, and changes nothing.
-    let plan = store.plan(&id, Verb::Commit, &[])?;
-    for conflict in plan.conflicts() {
-        println!("{}: {}", conflict.path.display(), conflict.why);
+    // A dry run looks at everything that a commit would touch, and changes nothing. A conflict is an error that names each path.
+    let all = Target::all(session.id());
+    if let Err(error) = recant::commit(&desk, &Commit::of(all.clone().dry_run())) {
+        for against in error.against() {
+            println!("{}: {}", against.path, against.why);
+        }
     }
-    // Done and durable as a whole, or an error and nothing changed. What somebody changed since the plan is found here, too.
-    let report = plan.apply()?;
-    tell("committed", &report);
+    // Done and durable as a whole, or an error and nothing changed. What somebody changed since the dry run is found here, too.
+    if let Some(acted) = recant::commit(&desk, &Commit::of(all.clone()))? {
+        tell("committed", &acted);
+    }
 
     // Exactly what was there before, or an error that names each path that somebody has changed meanwhile.
-    let report = store.plan(&id, Verb::Rollback, &[])?.apply()?;
-    tell("rolled back", &report);
+    if let Some(acted) = recant::rollback(&desk, &Rollback::of(all))? {
+        tell("rolled back", &acted);
+    }
     Ok(())
 }
 
-fn write<'a>(path: &'a Path, content: &'a str) -> Edit<'a> {
-    Edit::Write { path, content: Box::new(content.as_bytes()), mode: None }
+fn file<'a>(content: &'a mut &[u8]) -> Edit<'a> {
+    Edit::Write { content, source: "the example's content", mode: None, over_directory: false }
 }
 
-fn tell(what: &str, report: &Report) {
-    println!("{what}: {} changes", report.changes.len());
-    for (path, why) in &report.skipped {
+fn tell(what: &str, acted: &Acted) {
+    println!("{what}: {} changes", acted.paths().count());
+    for (path, why) in acted.left() {
         println!("  left as it is: {}: {why}", path.display());
     }
-    for note in &report.notes {
+    for note in acted.notes() {
         println!("  note: {note}");
     }
 }

@@ -64,14 +64,15 @@ struct Facts {
 /// A path in the way of the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Against {
-    /// The path, as printed in a message.
+    /// The path, as printed in a message: with odd characters escaped.
     pub path: String,
+    /// The reason, for people: what was expected there, and what is there.
     pub why: String,
 }
 
 impl Against {
     /// A path and the reason.
-    pub fn new(path: impl Display, why: impl Into<String>) -> Self {
+    pub(crate) fn new(path: impl Display, why: impl Into<String>) -> Self {
         Self { path: path.to_string(), why: why.into() }
     }
 }
@@ -211,6 +212,15 @@ impl Error {
         self
     }
 
+    /// Puts words around the message, which goes without its session. [`Error::why`] is as before, with `after`.
+    pub(crate) fn between(mut self, before: &str, after: &str) -> Self {
+        let why = self.why().len() + after.len();
+        let message = format!("{before}{}{after}", self.in_session());
+        (self.0.why, self.0.of_session) = (message.len() - why, false);
+        self.0.message = message;
+        self
+    }
+
     /// Adds to the state that `done` was done before.
     pub(crate) fn after(self, done: &str) -> Self {
         let own = self.state().filter(|state| *state != UNCHANGED);
@@ -335,8 +345,8 @@ impl Error {
         &self.0.rows
     }
 
-    /// The paths in the way: those that the message counts, or the one that it names.
-    pub(crate) fn against(&self) -> Vec<Against> {
+    /// The paths in the way, such as conflicts: those that the message counts, or the one that it names.
+    pub fn against(&self) -> Vec<Against> {
         match self.path() {
             Some(path) if self.0.rows.is_empty() => vec![Against { path: path.to_owned(), why: self.why().to_owned() }],
             _ => self.0.rows.clone(),

@@ -4,17 +4,23 @@
 //! This is the library of the program `recant`, for programs that want sessions, checkpoints and snapshots inside. It needs Linux 5.15
 //! or newer. It needs no root, prints nothing, asks nothing and reads no settings.
 //!
-//! - a session: [`Store::begin`], [`Store::stage`], [`Store::changes`], [`Store::patch`];
-//! - commit, rollback and redo: [`Store::plan`], [`Plan::conflicts`], [`Plan::apply`], [`Plan::force`];
-//! - snapshots of a directory: [`Store::take_snapshot`], [`Store::snapshots`], [`Store::restore`];
-//! - after a crash: [`Store::recover`].
+//! - a store: [`Desk::open`];
+//! - a session: [`begin`], [`stage`](stage()), [`list`](list()), [`show`](show()), [`patch`], [`discard`](discard());
+//! - acts on the tree: [`commit`](commit()), [`rollback`](rollback()), [`redo`](redo()), of a [`Target`];
+//! - snapshots of a directory: [`take_snapshot`], [`snapshots`], [`restore`];
+//! - after a crash: [`recover`](recover()).
+//!
+//! These are the functions that the command line calls. Their values are what `--json` prints: each is `Serialize`, in the shape that
+//! `docs/json.md` has, and has methods for what programs need most.
 //!
 //! # Example
 //!
-//! A change is held, planned, and committed. Then somebody edits the file. A rollback would lose that edit: it refuses, and names the path.
+//! A change is held, tried, and committed. Then somebody edits the file. A rollback would lose that edit: it refuses, and names the path.
 //!
 //! ```
-//! use recant::{ChangeKind, Edit, Kind, Store, Verb};
+//! use std::path::Path;
+//!
+//! use recant::{Commit, Desk, Edit, Kind, Rollback, Target};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
@@ -22,34 +28,58 @@
 //! std::fs::write(&file, "port = 80\n")?;
 //!
 //! // Held: the file is as it was.
-//! let store = Store::open(dir.path().join("store"))?;
-//! let id = store.begin(Some("new-port"))?;
-//! let content = Box::new("port = 8080\n".as_bytes());
-//! store.stage(&id, [Edit::Write { path: &file, content, mode: None }])?;
+//! let desk = Desk::open(dir.path().join("store"))?;
+//! let session = recant::begin(&desk, Some("new-port"))?;
+//! let mut content = "port = 8080\n".as_bytes();
+//! let edit = Edit::Write { content: &mut content, source: "the new port", mode: None, over_directory: false };
+//! recant::stage(&desk, session.id(), Path::new("/"), [(&*file, edit)], false)?;
 //! assert_eq!(std::fs::read_to_string(&file)?, "port = 80\n");
 //!
-//! // Planned: what a commit would do, and what would stop it.
-//! let plan = store.plan(&id, Verb::Commit, &[])?;
-//! assert!(plan.conflicts().is_empty());
-//! let would = plan.report().expect("a plan without conflicts has a report");
-//! assert_eq!((&would.changes[0].path, would.changes[0].kind), (&file, ChangeKind::Modified));
+//! // Tried: what a commit would do. Conflicts would be an error.
+//! let all = Target::all(session.id());
+//! let would = recant::commit(&desk, &Commit::of(all.clone().dry_run()))?.expect("there is something to do");
+//! assert_eq!(would.paths().collect::<Vec<_>>(), [(&*file, "modified")]);
 //!
 //! // Committed: all of it, or nothing.
-//! plan.apply()?;
+//! recant::commit(&desk, &Commit::of(all.clone()))?;
 //! assert_eq!(std::fs::read_to_string(&file)?, "port = 8080\n");
 //!
-//! // Somebody edits the file. The plan of a rollback says so, and applying it changes nothing.
+//! // Somebody edits the file. A rollback says so, and changes nothing.
 //! std::fs::write(&file, "port = 8080\nhost = db1\n")?;
-//! let plan = store.plan(&id, Verb::Rollback, &[])?;
-//! assert_eq!(plan.conflicts()[0].path, file);
-//! let error = plan.apply().expect_err("somebody has edited the file");
-//! assert_eq!((error.kind(), error.path()), (Kind::Conflict, file.to_str()));
+//! let error = recant::rollback(&desk, &Rollback::of(all.clone())).expect_err("somebody has edited the file");
+//! assert_eq!(error.kind(), Kind::Conflict);
+//! assert_eq!(error.against()[0].path, file.to_str().unwrap());
 //! assert_eq!(std::fs::read_to_string(&file)?, "port = 8080\nhost = db1\n");
 //!
-//! // The edit is undone, and the rollback goes. (`Plan::force` would go on over it, and keep it in the store.)
+//! // The edit is undone, and the rollback goes. (`Rollback::force` would go on over it, and keep it in the store.)
 //! std::fs::write(&file, "port = 8080\n")?;
-//! store.plan(&id, Verb::Rollback, &[])?.apply()?;
+//! recant::rollback(&desk, &Rollback::of(all))?;
 //! assert_eq!(std::fs::read_to_string(&file)?, "port = 80\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A directory goes back to a snapshot:
+//!
+//! ```
+//! use recant::{Desk, Restore, SnapshotRequest};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let dir = tempfile::tempdir()?;
+//! let project = dir.path().join("project");
+//! std::fs::create_dir(&project)?;
+//! std::fs::write(project.join("notes"), "first")?;
+//!
+//! let desk = Desk::open(dir.path().join("store"))?;
+//! let taken = recant::take_snapshot(&desk, Some(&project), SnapshotRequest::of(Some("before the change")), None)?;
+//! assert!(taken.n() == 0 && taken.left().count() == 0);
+//!
+//! std::fs::write(project.join("notes"), "second")?;
+//! std::fs::write(project.join("more"), "")?;
+//! let restored = recant::restore(&desk, &Restore::all(&project, "0"))?;
+//! assert_eq!(restored.paths().count(), 2);
+//! assert_eq!(std::fs::read_to_string(project.join("notes"))?, "first");
+//! assert!(!project.join("more").exists());
 //! # Ok(())
 //! # }
 //! ```
@@ -59,10 +89,15 @@
 //!
 //! # The store
 //!
-//! A [`Store`] is a directory that you name; the library has no default. The program takes `--store`, else `RECANT_STORE`, else `store.path`
+//! A store is a directory that you name; the library has no default. The program takes `--store`, else `RECANT_STORE`, else `store.path`
 //! of its settings, else `recant` in the user's data directory (`$XDG_DATA_HOME`, `~/.local/share`). `recant status --json` prints the one
 //! in use. Program and library may work in one store at the same time: what one begins, the other shows, commits and rolls back. Put it
 //! on the file system of the files that change: then nothing is copied.
+//!
+//! # Paths
+//!
+//! The store's path is absolute. A function that takes paths of a session takes the directory that they are relative to, too; it matters to
+//! relative paths alone. Links in their parents are followed, the last name is not.
 //!
 //! # Errors
 //!
@@ -71,7 +106,7 @@
 //! | [`Kind`] | means | what helps |
 //! | --- | --- | --- |
 //! | `Refused` | not done, nothing changed | the text and [`Error::remedy`] say what stands against it |
-//! | `Conflict` | the tree does not hold what was expected; nothing changed | look at [`Plan::conflicts`]; [`Plan::force`] goes on |
+//! | `Conflict` | the tree does not hold what was expected; nothing changed | [`Error::against`] has the paths; [`Commit::force`] goes on |
 //! | `LeftOut` | done, except for what [`Error::state`] names | go on, or tell the user |
 //! | `Damaged` | content in the store is not what was put there; nothing changed | no second try helps |
 //! | `Busy` | another thread or recant works in it; nothing changed | try again |
@@ -81,9 +116,11 @@
 //!
 //! # Threads and locks
 //!
-//! A [`Store`] is `Send` and `Sync`; threads may share one. Each session has a lock, and a [`Plan`] holds it until it is applied or dropped:
-//! another call on that session is refused at once (`Busy`), calls on other sessions go on. Commits, rollbacks and restores in one store
-//! come one after the other. The locks are those of the program, so they hold between processes too.
+//! A [`Desk`] is not `Sync`: each thread opens its own. Several desks work on one store at the same time. A call that changes something takes
+//! the session's lock; if another has it, the call is refused at once (`Busy`). Calls on other sessions go on. Commits, rollbacks and
+//! restores in one store come one after the other: they wait for the store's lock, for at most 10 s. The locks are those of the program, so
+//! they hold between processes too. No lock is held between two calls: an act looks again at all that its dry run saw, and finds what
+//! was changed since.
 //!
 //! # Durability
 //!
@@ -96,8 +133,9 @@
 //! - **Running commands with their changes held.** `recant run` forks, puts the child into new namespaces, and stands between it and the
 //!   kernel until it ends. A process with several threads cannot do that safely, and a library does not know which threads there are. Start
 //!   the program, and go on with the session that it made: the example `held` does.
-//! - Other machines (`recant -H`), moving sessions (`session export`, `import`), steps and forks, pruning, and settings.
-//! - Deciding for people: `commit.deny`, limits, and the refusal of commits by agents are the program's, and do not apply here.
+//! - Other machines (`recant -H`), moving sessions (`session export`, `import`), steps and forks, merging, undo, and pruning.
+//! - Settings: the defaults hold, whatever the user's file says. What they decide for people (`commit.deny`, no commits by agents) does not
+//!   apply. Only the program rolls back a commit in time that nobody confirms (`--confirm-within`).
 //!
 //! For these use the program with `--json`: every verb has it, and `docs/json.md` says what each prints.
 //!
@@ -108,11 +146,11 @@
 //! | `crash-points` | off | recant's own tests alone: lets them stop, fail or act before any step that changes a file. Never in a release |
 //!
 //! There is no other: program and library are one crate, and what users choose are settings.
+#![deny(missing_docs)]
 
 // The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
 // docs/ARCHITECTURE.md says what each room does, and which others it may use.
 mod agent;
-mod api;
 mod capture;
 mod checkpoint;
 
@@ -134,8 +172,23 @@ mod verb;
 
 use std::process::ExitCode;
 
-pub use api::{Change, ChangeKind, Conflict, Edit, Plan, Recovered, Report, Session, SessionId, Snapshot, Status, Store, Verb};
-pub use error::{Error, Kind};
+pub use error::{Against, Error, Kind};
+pub use snapshot::create::SnapshotRequest;
+pub use verb::act::value::Acted;
+pub use verb::commit::{Commit, commit};
+pub use verb::desk::Desk;
+pub use verb::discard::{End, Sessions as Discarded, sessions as discard};
+pub use verb::list::{Listed, Row as Session, Which, list};
+pub use verb::patch::patch;
+pub use verb::recover::{Recovery, recover};
+pub use verb::redo::redo;
+pub use verb::resolve::target::Target;
+pub use verb::rollback::{Rollback, rollback};
+pub use verb::show::{Shown, show};
+pub use verb::snapshot::create::{Created, create as take_snapshot};
+pub use verb::snapshot::list::{Listed as Snapshots, list as snapshots};
+pub use verb::snapshot::restore::{Restore, Restored, restore};
+pub use verb::stage::{Edit, Named, Staged, begin, stage};
 
 /// The program: carries out the call that the process was started with. For `main.rs` alone.
 #[doc(hidden)]
@@ -168,4 +221,5 @@ pub mod internals {
     pub use crate::fs::{AbsPath, Dir, Fs, Time, exact_now, now};
     pub use crate::session::{Arg, Change, Changes, DirectoryTime, Ending, Id, Net, Place, Session, Sort, Store};
     pub use crate::tree::{Hash, What};
+    pub use crate::verb::commit::commit_half;
 }

@@ -18,7 +18,7 @@
 
 mod error;
 mod item;
-pub mod job;
+mod job;
 pub mod journal;
 pub mod minor_conflicts;
 mod operation;
@@ -28,7 +28,7 @@ mod progress;
 mod reach;
 pub mod recover;
 pub mod recover_and_lock;
-pub mod report;
+mod report;
 pub mod step;
 mod work;
 

@@ -1,6 +1,7 @@
 //! The report of what was done, a row a path.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +86,12 @@ pub struct Row {
 pub struct LeftPath {
     pub path: AbsPath,
     pub why: String,
+}
+
+impl LeftPath {
+    pub fn parts(&self) -> (&Path, &str) {
+        (self.path.as_path(), &self.why)
+    }
 }
 
 impl fmt::Display for LeftPath {

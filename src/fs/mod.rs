@@ -34,7 +34,7 @@ pub use device_number::Dev;
 pub use dir::{Dir, Entry, Inode, Sort, Stat, Time, leads_nowhere, stat_of, xattrs_of};
 pub use door::Fs;
 pub use halves::both;
-pub use interrupt::{Input, Noting, OnSignal, end_by, give_back, leave_to_the_program, signal_received, status};
+pub use interrupt::{Input, Noting, OnSignal, end_by, give_back, status};
 pub use lease::{Writers, ignore_what_would_end_it, writers};
 pub use lock::Lock;
 pub use mounts::{Mount, has};

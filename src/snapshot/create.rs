@@ -15,7 +15,7 @@ use super::manifest::{self, Closing, Counts, Entry, Head, Merged, Reading, Writi
 use super::previous_objects;
 use super::prune_snapshots;
 use super::rule_source::Source;
-use super::rules::{Why, vcs_above};
+use super::rules::{Rules, Vcs, Why, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::snapshot_walk::{Object, WalkAhead, WalkEnd, WalkStep};
 use crate::error::{At as _, Error};
@@ -23,27 +23,34 @@ use crate::fs::{AbsPath, Fs, Sort, Stat, Time, interrupt};
 use draft::{Content, First, Seen, Taking, has_several_names};
 use serde::Serialize;
 
+/// A snapshot that is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct SnapshotRequest {
-    pub message: Option<String>,
-    pub label: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) label: Option<String>,
     /// Keys and values that the caller wants to find again.
-    pub meta: Vec<(String, String)>,
+    pub(crate) meta: Vec<(String, String)>,
     /// A key that at most one snapshot has.
-    pub once: Option<String>,
+    pub(crate) once: Option<String>,
     /// True if no snapshot is wanted where nothing changed: no object, no rule, and no word to find it by.
-    pub if_changed: bool,
+    pub(crate) if_changed: bool,
     /// True if a run takes it, before or after its command.
-    pub run: bool,
+    pub(crate) run: bool,
     /// The rules of what is left out.
-    pub rules: Source,
+    pub(crate) rules: Source,
     /// The most objects that it may have.
-    pub limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
     /// True if it is to tell what was moved from what was made: an earlier one whose objects have other inode numbers does not do then.
-    pub tells_moves: bool,
+    pub(crate) tells_moves: bool,
 }
 
 impl SnapshotRequest {
+    /// A snapshot with a message, without version control's own (`.git` and the like) and what a `.recantignore` names.
+    pub fn of(message: Option<&str>) -> Self {
+        let rules = Source::Found(Rules { vcs: Vcs::Left, ..Rules::default() });
+        Self { message: message.map(Into::into), rules, ..Self::default() }
+    }
+
     /// Tells whether it must be found by something that `than` lacks: a label, a key, or being the newest that somebody asked for.
     fn names_another(&self, than: &Head) -> bool {
         let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;

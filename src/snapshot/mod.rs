@@ -33,7 +33,7 @@ mod content;
 mod content_check;
 pub mod create;
 pub mod differences;
-pub mod error;
+mod error;
 mod git_indexes;
 mod hard_links;
 mod hashing;

@@ -27,7 +27,7 @@ use super::resolve::news;
 use super::resolve::target::{Target, What};
 use super::resolve::want::Want;
 use crate::capture::{Rest, may_choose};
-use crate::commit;
+use crate::commit::refuse_unsynced;
 use crate::compare::{Entries, Picked, Sources, Taken, part_of};
 use crate::engine::{Effect, Verb};
 use crate::error::Error;
@@ -40,21 +40,26 @@ use crate::tree::{Object, State};
 /// A commit that is asked for.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    pub of: Target,
+    pub(crate) of: Target,
     /// True if it goes on over conflicts.
-    pub force: bool,
+    pub(crate) force: bool,
     /// True if what somebody has changed since is merged with first.
-    pub merge: bool,
+    pub(crate) merge: bool,
     /// True if it takes what a restart of the machine may have left incomplete, too.
-    pub accept_unsynced: bool,
+    pub(crate) accept_unsynced: bool,
     /// Seconds after which it is rolled back unless somebody confirms it.
-    pub within: Option<i64>,
+    pub(crate) within: Option<i64>,
 }
 
 impl Commit {
     /// Commits this, without options.
     pub fn of(of: Target) -> Self {
         Self { of, force: false, merge: false, accept_unsynced: false, within: None }
+    }
+
+    /// Goes on over conflicts where possible. What is there is kept, as the original that a rollback restores.
+    pub fn force(self) -> Self {
+        Self { force: true, ..self }
     }
 }
 
@@ -66,10 +71,14 @@ enum Share {
     Part(Changes, Selection),
 }
 
-/// Commits a session, or the part that is asked for. `None`: there is nothing to do, as was told.
+/// Commits a session, or the part that is asked for, all of it or nothing. Returns the act; a part becomes a session of its own. `None`: there
+/// is nothing to do.
 ///
 /// # Errors
-/// No session is meant; the session does not hold what is named; all that stands against a commit.
+/// [`Kind::Refused`](crate::Kind::Refused): no session is meant, or it does not hold what is named; it waits to be confirmed; or
+/// something is impossible: no right, no room, an immutable file, a mount. `Conflict`: the tree does not hold what was expected;
+/// [`Error::against`] has the paths. `Damaged`: content in the store is not what was put there. `Busy`: another works in the session or the
+/// store. `Stuck`: an operation that was cut off could not be recovered. `LeftOut`: it was just recovered, but not everywhere.
 pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
     desk.collected.replace(Some(Vec::new()));
     let (store, mut session) = call.of.open(desk, Want::Commit)?;
@@ -82,6 +91,18 @@ pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
     }
 }
 
+/// Commits the named paths of a session by its own commit, so that it is half in, also where a part would become a session. For recant's own
+/// tests: sessions that earlier versions made are so.
+///
+/// # Errors
+/// Those of [`commit`].
+#[cfg(feature = "crash-points")]
+pub fn commit_half(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
+    let (store, mut session) = call.of.open(desk, Want::Commit)?;
+    let paths = call.of.paths(store, &session, Verb::Commit)?;
+    own(desk, store, &mut session, call, paths)
+}
+
 fn share(desk: &Desk, call: &Commit, store: &Store, session: &Locked) -> Result<Share, Error> {
     if matches!(call.of.what, What::All | What::Moved(_)) {
         return Ok(Share::Own(Vec::new()));
@@ -90,7 +111,7 @@ fn share(desk: &Desk, call: &Commit, store: &Store, session: &Locked) -> Result<
         return Err(error::content_gone(session.id()));
     }
     if !matches!(call.of.what, What::Beside(_)) {
-        commit::refuse_unsynced(session, call.accept_unsynced)?;
+        refuse_unsynced(session, call.accept_unsynced)?;
     }
     let changes = session.changes()?;
     let of_picks = |picked: &Picked| picks::selection(picked, session, &changes);

@@ -11,7 +11,7 @@ use crate::capture::{Inside, capture};
 use crate::compare::{Names, Sources};
 use crate::engine::{Progress, Recovered};
 use crate::error::Error;
-use crate::fs::{AbsPath, Dir, Fs, Lock};
+use crate::fs::{AbsPath, Dir, Fs, Lock, interrupt};
 use crate::session::{ActingAgent, Id, Store};
 use crate::settings::Settings;
 
@@ -41,29 +41,35 @@ pub trait Caller {
     fn watch(&self, store: &Store, id: &Id, seconds: i64) -> Option<String>;
 }
 
-/// The desk of one call.
+/// The desk that a verb works at: a store, settings, and who calls. A desk is not `Sync`: each thread opens its own, on one store if it likes.
+///
+/// **Who may open one.** Nobody needs to be root. A store belongs to one user (mode 0700) and is refused to every other one, root included.
+/// Within the run of a command (`recant run`) there is no store to open.
+///
+/// **Process.** [`Desk::open`] makes the process ignore SIGIO and SIGXFSZ if they would end it; programs that it starts inherit this. No
+/// other signal is touched. The first call reads the umask by setting it (umask(2)): make that call before other threads create files.
 pub struct Desk {
-    pub fs: Fs,
-    pub config: Settings,
-    pub caller: Rc<dyn Caller>,
+    pub(crate) fs: Fs,
+    pub(crate) config: Settings,
+    pub(crate) caller: Rc<dyn Caller>,
     /// True if questions are to be skipped.
-    pub yes: bool,
+    pub(crate) yes: bool,
     /// True if a person sits at a terminal, here or on the near side.
-    pub can_ask: bool,
+    pub(crate) can_ask: bool,
     /// True if it is carried out for a person at another machine.
-    pub is_far: bool,
-    store: OnceCell<Option<Store>>,
+    pub(crate) is_far: bool,
+    pub(super) store: OnceCell<Option<Store>>,
     /// The session that `last` was reported to be.
-    pub last: RefCell<Option<Id>>,
+    pub(crate) last: RefCell<Option<Id>>,
     /// Operations that were recovered before the verb began.
-    pub recovered: RefCell<Vec<Recovered>>,
+    pub(crate) recovered: RefCell<Vec<Recovered>>,
     /// Runs that this call has collected; `None` as long as nobody asks.
-    pub collected: RefCell<Option<Vec<Collected>>>,
+    pub(crate) collected: RefCell<Option<Vec<Collected>>>,
 }
 
 impl Desk {
     /// A desk on which nothing lies yet.
-    pub fn new(config: Settings, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
+    pub(crate) fn new(config: Settings, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
         Self {
             fs: Fs::new(),
             config,
@@ -79,17 +85,17 @@ impl Desk {
     }
 
     /// A desk of the same call for an act of its own, about which nobody is asked.
-    pub fn unasked(&self) -> Self {
+    pub(crate) fn unasked(&self) -> Self {
         Self::new(self.config.clone(), self.caller.clone(), (true, false, self.is_far))
     }
 
     /// The directories that paths in commands start from.
-    pub fn names(&self) -> Names {
+    pub(crate) fn names(&self) -> Names {
         if self.is_far { Names::from_afar() } else { Names::here() }
     }
 
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.
-    pub fn note_in_log(&self, store: &Store, entry: &crate::session::Entry) {
+    pub(crate) fn note_in_log(&self, store: &Store, entry: &crate::session::Entry) {
         if let Err(error) = crate::session::append(&self.fs, store, entry) {
             self.caller.tell(Fact::NotLogged(&error));
         }
@@ -99,7 +105,7 @@ impl Desk {
     ///
     /// # Errors
     /// The answer is no.
-    pub fn confirm(&self, question: Question<'_>) -> Result<(), Error> {
+    pub(crate) fn confirm(&self, question: Question<'_>) -> Result<(), Error> {
         let goes_on = self.yes || !self.can_ask || self.caller.ask(question);
         if goes_on { Ok(()) } else { Err(error::not_confirmed()) }
     }
@@ -108,7 +114,7 @@ impl Desk {
     ///
     /// # Errors
     /// There is no terminal (2); a content cannot be read.
-    pub fn choose(&self, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {
+    pub(crate) fn choose(&self, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error> {
         if !self.can_ask {
             return Err(error::patch_unasked());
         }
@@ -116,7 +122,7 @@ impl Desk {
     }
 
     /// The store's path, made absolute.
-    pub fn store_path(&self) -> Result<AbsPath, Error> {
+    pub(crate) fn store_path(&self) -> Result<AbsPath, Error> {
         match capture().and_then(|inside| inside.store.clone()) {
             Some(own) => Ok(own),
             None => self.caller.store_path(),
@@ -124,7 +130,7 @@ impl Desk {
     }
 
     /// The store; `None` if there is none yet.
-    pub fn store(&self) -> Result<Option<&Store>, Error> {
+    pub(crate) fn store(&self) -> Result<Option<&Store>, Error> {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
         }
@@ -138,7 +144,7 @@ impl Desk {
     }
 
     /// The store, made if it is missing.
-    pub fn made_store(&self) -> Result<Store, Error> {
+    pub(crate) fn made_store(&self) -> Result<Store, Error> {
         refuse_without_store()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
         store.begins_in = crate::capture::working_directory().ok();
@@ -147,7 +153,7 @@ impl Desk {
     }
 
     /// The store, for a verb that needs an existing session.
-    pub fn store_with(&self, key: &str) -> Result<&Store, Error> {
+    pub(crate) fn store_with(&self, key: &str) -> Result<&Store, Error> {
         match self.store()? {
             Some(store) => Ok(store),
             None if key == "last" => Err(error::no_session()),
@@ -156,30 +162,30 @@ impl Desk {
     }
 
     /// Removes what has lost its name in the store. Nobody waits for that: errors are warnings.
-    pub fn clear_away(&self, store: &Store) {
+    pub(crate) fn clear_away(&self, store: &Store) {
         self.say_unswept(store.sweep_removed(&self.fs));
     }
 
-    pub fn say_unswept(&self, errors: impl IntoIterator<Item = crate::error::Error>) {
+    pub(crate) fn say_unswept(&self, errors: impl IntoIterator<Item = crate::error::Error>) {
         for error in errors {
             self.caller.tell(Fact::Unswept(&error));
         }
     }
 
     /// Ends here if a signal came during the work before the verb, which has been reported. Such a signal is not meant for the verb itself.
-    pub fn stop_if_signalled(&self, state: &str) -> Result<(), Error> {
-        crate::fs::give_back();
-        let Some(signal) = crate::fs::signal_received() else { return Ok(()) };
+    pub(crate) fn stop_if_signalled(&self, state: &str) -> Result<(), Error> {
+        interrupt::give_back();
+        let Some(signal) = interrupt::signal_received() else { return Ok(()) };
         Err(error::stopped(signal, state))
     }
 
     /// Takes the store's lock: two operations of one store could undo each other.
-    pub fn store_lock(&self, store: &Store) -> Result<Lock, Error> {
+    pub(crate) fn store_lock(&self, store: &Store) -> Result<Lock, Error> {
         store.lock(&self.fs, || self.say_waiting(store))
     }
 
     /// Says that another recant is at work in the store, and that this one waits.
-    pub fn say_waiting(&self, store: &Store) {
+    pub(crate) fn say_waiting(&self, store: &Store) {
         self.caller.tell(Fact::Waiting(&store.path));
     }
 }

@@ -12,45 +12,76 @@ use crate::fs::{AbsPath, Time};
 use crate::session::{ActingAgent, Broken, Checkpoint, Failed, Header, Id, NotUndone, Origin, Session, Store};
 use crate::tree::time;
 
-/// The sessions that are asked for.
+/// The sessions that are asked for: by default all of the project of the working directory.
 #[derive(Debug, Default)]
 pub struct Which {
     /// Those of all projects, not of this one alone. A path asks for all, too.
-    pub all: bool,
+    pub(crate) all: bool,
     /// Those with one of these words as status; empty for any.
-    pub status: Vec<&'static str>,
+    pub(crate) status: Vec<&'static str>,
     /// Those that changed since: seconds since 1970.
-    pub since: Option<i64>,
+    pub(crate) since: Option<i64>,
     /// Those that change this path, or something below it.
-    pub path: Option<AbsPath>,
+    pub(crate) path: Option<AbsPath>,
     /// The most that are returned: the newest.
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
+}
+
+impl Which {
+    /// Those of all projects.
+    pub fn all() -> Self {
+        Self { all: true, ..Self::default() }
+    }
 }
 
 /// The sessions that were found, as JSON has them: docs/json.md.
 #[derive(Debug, Default, Serialize)]
 pub struct Listed {
     /// The project of the sessions; `None` for those of all projects.
-    pub project: Option<AbsPath>,
-    pub sessions: Vec<Row>,
+    pub(crate) project: Option<AbsPath>,
+    pub(crate) sessions: Vec<Row>,
     /// The number that the limit left out.
-    pub more: usize,
+    pub(crate) more: usize,
     /// The number of sessions of other projects that fit.
-    pub elsewhere: usize,
+    pub(crate) elsewhere: usize,
     /// The sessions that cannot be read.
-    pub damaged: Vec<Broken>,
+    pub(crate) damaged: Vec<Broken>,
     /// The number of sessions in the store, whatever was asked for.
     #[serde(skip)]
-    pub in_store: usize,
+    pub(crate) in_store: usize,
 }
 
 /// A session of a listing.
 #[derive(Debug)]
 pub struct Row {
-    pub header: Header,
-    pub standing: Standing,
+    pub(crate) header: Header,
+    pub(crate) standing: Standing,
     /// Its project, in a listing of all projects.
-    pub project: Option<AbsPath>,
+    pub(crate) project: Option<AbsPath>,
+}
+
+impl Listed {
+    /// The sessions, the newest first.
+    pub fn sessions(&self) -> &[Row] {
+        &self.sessions
+    }
+}
+
+impl Row {
+    /// The id, `YYYYMMDD-HHMMSS-xxxx`, by local time.
+    pub fn id(&self) -> &str {
+        self.header.id.as_str()
+    }
+
+    /// The name that it was given, if any.
+    pub fn name(&self) -> Option<&str> {
+        self.header.name.as_deref()
+    }
+
+    /// The status: `running`, `pending`, `committed`, `partly_committed`, `rolled_back` or `discarded`.
+    pub fn status(&self) -> &'static str {
+        self.standing.word
+    }
 }
 
 impl Serialize for Row {

@@ -21,15 +21,15 @@ use crate::session::Id;
 /// The interrupted work that was recovered; in JSON a list, docs/json.md.
 #[derive(Default)]
 pub struct Recovery {
-    pub operations: Vec<Recovered>,
+    pub(crate) operations: Vec<Recovered>,
     /// Runs on the real tree.
-    pub runs: Vec<CutRun>,
+    pub(crate) runs: Vec<CutRun>,
     /// Runs that were collected, and told of, as the session was looked for.
-    pub told: Vec<Collected>,
+    pub(crate) told: Vec<Collected>,
     /// Other runs whose changes are held.
-    pub held: Vec<TakenIn>,
+    pub(crate) held: Vec<TakenIn>,
     /// The error that ended it before all was looked at.
-    pub failed: Option<Error>,
+    pub(crate) failed: Option<Error>,
 }
 
 impl Recovery {
@@ -50,21 +50,11 @@ impl Recovery {
     }
 }
 
-/// Recovers all that was interrupted, or what the key names. `choice`: what to do where recovery cannot decide.
+/// Recovers all that was interrupted: an operation is undone, or settled if it had been done; a run that was cut off is collected.
 ///
 /// # Errors
-/// Nothing is called by the key; it is under way; another recant holds the store; the store cannot be read.
-pub fn recover(desk: &Desk, key: Option<&str>, choice: Option<Choice>) -> Result<Recovery, Error> {
-    desk.collected.replace(Some(Vec::new()));
-    let mut recovery = match key {
-        Some(key) => one(desk, key, choice)?,
-        None => all(desk)?,
-    };
-    recovery.told = desk.collected.take().unwrap_or_default();
-    Ok(recovery)
-}
-
-fn all(desk: &Desk) -> Result<Recovery, Error> {
+/// [`Kind::Busy`](crate::Kind::Busy): another works in the store. The store cannot be read.
+pub fn recover(desk: &Desk) -> Result<Recovery, Error> {
     let Some(store) = desk.store()? else { return Ok(Recovery::default()) };
     let settled = recover_and_lock::recover_alone(&desk.fs, store, || desk.say_waiting(store))?;
     desk.say_unswept(settled.unswept);
@@ -77,7 +67,12 @@ fn all(desk: &Desk) -> Result<Recovery, Error> {
     Ok(recovery)
 }
 
-fn one(desk: &Desk, key: &str, choice: Option<Choice>) -> Result<Recovery, Error> {
+/// Recovers what the key names. `choice`: what to do where recovery cannot decide.
+///
+/// # Errors
+/// Nothing is called by the key; it is under way; another recant holds the store; the store cannot be read.
+pub fn recover_named(desk: &Desk, key: &str, choice: Option<Choice>) -> Result<Recovery, Error> {
+    desk.collected.replace(Some(Vec::new()));
     let (store, mut recovery) = (desk.store_with(key)?, Recovery::default());
     if let Some(id) = cut_off::find(store, key)? {
         recovery.runs.extend(cut_off::recover_one(desk, store, &id, choice)?);
@@ -85,6 +80,7 @@ fn one(desk: &Desk, key: &str, choice: Option<Choice>) -> Result<Recovery, Error
     }
     let _lock = desk.store_lock(store)?;
     let id = desk.find(store, Some(key), Want::Tend)?;
+    recovery.told = desk.collected.take().unwrap_or_default();
     // An operation whose state is unclear needs the choice; recovery reports other errors, too. A session that an operation was at work on
     // has no run any more.
     if matches!(recovery::finding(store, &id), Ok(None)) {

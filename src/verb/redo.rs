@@ -9,10 +9,10 @@ use super::resolve::want::Want;
 use crate::engine::Verb;
 use crate::error::Error;
 
-/// Commits again what was rolled back of a session, or of it what is asked for. `force`: it goes on over conflicts.
+/// Commits again what was rolled back of a session, or of it what is asked for. `force`: it goes on over conflicts. Returns the act.
 ///
 /// # Errors
-/// No session is meant; nothing of it was rolled back; all that stands against a commit.
+/// Those of [`commit`](crate::commit()); nothing of it was rolled back.
 pub fn redo(desk: &Desk, of: &Target, force: bool) -> Result<Acted, Error> {
     let (store, mut session) = of.open(desk, Want::Redo)?;
     let paths = of.paths(store, &session, Verb::Redo)?;

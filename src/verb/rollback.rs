@@ -22,17 +22,30 @@ use crate::tree::State;
 /// A rollback that is asked for.
 #[derive(Debug, Clone)]
 pub struct Rollback {
-    pub of: Target,
+    pub(crate) of: Target,
     /// True if it goes on over conflicts.
-    pub force: bool,
+    pub(crate) force: bool,
     /// True if the changes are taken out of files that somebody has edited since.
-    pub merge: bool,
+    pub(crate) merge: bool,
 }
 
-/// Rolls a session back, or the part that is asked for. `None`: there is nothing to do, as was told.
+impl Rollback {
+    /// Rolls this back, without options.
+    pub fn of(of: Target) -> Self {
+        Self { of, force: false, merge: false }
+    }
+
+    /// Goes on over conflicts where possible. What is there is kept for `recant cat ID PATH --displaced`.
+    pub fn force(self) -> Self {
+        Self { force: true, ..self }
+    }
+}
+
+/// Rolls a session back, or the part that is asked for: restores the originals, exactly, all of them or none. Returns the act. `None`: there
+/// is nothing to do.
 ///
 /// # Errors
-/// No session is meant; it did not put on the tree what is named, or somebody has changed that since; all that stands against it.
+/// Those of [`commit`](crate::commit()); somebody has changed what the session put on the tree.
 pub fn rollback(desk: &Desk, call: &Rollback) -> Result<Option<Acted>, Error> {
     let (store, mut session) = call.of.open(desk, Want::RollBack)?;
     if call.merge || may_be_part(&call.of.what) {

@@ -1,5 +1,7 @@
 //! `show`: one session and its changes.
 
+use std::path::Path;
+
 use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
@@ -67,17 +69,25 @@ pub fn side_word(side: Side) -> &'static str {
 
 /// A session and its changes, as JSON has them: docs/json.md.
 pub struct Shown<'d> {
-    pub store: &'d Store,
-    pub session: Session,
-    pub standing: Standing,
+    pub(crate) store: &'d Store,
+    pub(crate) session: Session,
+    pub(crate) standing: Standing,
     /// The record of the command at the head.
-    pub run: Option<Run>,
-    pub changes: Changes,
+    pub(crate) run: Option<Run>,
+    pub(crate) changes: Changes,
     /// The side of each change.
-    pub sides: Vec<Side>,
-    pub renames: Renames,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) renames: Renames,
     /// The indexes of the changes that were asked for, in path order.
-    pub chosen: Vec<usize>,
+    pub(crate) chosen: Vec<usize>,
+}
+
+impl Shown<'_> {
+    /// The changes that were asked for, in path order: `created`, `modified`, `deleted`, `metadata` or `times` (the mtime alone).
+    pub fn changes(&self) -> impl Iterator<Item = (&Path, &'static str)> {
+        let change = |i: &usize| &self.changes.list[*i];
+        self.chosen.iter().map(change).map(|change| (change.path.as_path(), change.sort().word()))
+    }
 }
 
 impl Serialize for Shown<'_> {

@@ -102,7 +102,7 @@ fn carry_out(desk: &Desk, store: &Store, deed: &UndoableAct, takes_back: TakesBa
     let of = Target { what, dry_run, takes_back: Some(takes_back), ..Target::all(deed.session.as_str()) };
     let is_undo = matches!(takes_back, TakesBack::Undoes(_));
     let asks = is_undo && !dry_run && !merge && !desk.yes && desk.can_ask;
-    let to_tell = || Target { dry_run: true, ..of.clone() };
+    let to_tell = || of.clone().dry_run();
     let acted = match deed.inverse {
         Inverse::RollBack => {
             if is_undo {

@@ -51,12 +51,12 @@ fn stage_commits_a_change_and_leaves_the_directory_as_it_was() {
         let said = call(desk, "stage", &["../store", "."]).run().ok();
         insta::allow_duplicates!(assert_snapshot!(said.masked_out(), @"
         held:
-          Modified /world/tree/greeting
-          Created /world/tree/new
-          Created /world/tree/new/file
-          Deleted /world/tree/old
-          Deleted /world/tree/old/deep
-          Deleted /world/tree/old/deep/file
+          modified /world/tree/greeting
+          created /world/tree/new
+          created /world/tree/new/file
+          deleted /world/tree/old
+          deleted /world/tree/old/deep
+          deleted /world/tree/old/deep/file
         committed: 6 changes
         rolled back: 6 changes
         "));
@@ -79,10 +79,10 @@ fn snapshot_takes_back_what_a_command_did_and_brings_it_again() {
         let said = command(&[]).run().ok();
         insta::allow_duplicates!(assert_snapshot!(said.masked_out(), @"
         exit status: 3; snapshots 0 and 1
-        restored: Created gone
-        restored: Created gone/file
-        restored: Modified kept
-        restored: Deleted made
+        recreated gone
+        recreated gone/file
+        restored kept
+        removed made
         recant rollback <id1> would bring them again
         "));
         before.assert_same(&desk.world.manifest(), "taken back");
@@ -103,7 +103,7 @@ fn held_commits_what_a_command_did_only_when_it_is_told_to_and_the_command_went_
             let command = format!("{command}; exit {end}");
             let words = if yes { &["--yes", "sh", "-c", &command][..] } else { &["sh", "-c", &command] };
             let said = call(desk, "held", words).run().with(end);
-            let expected = "out\nDeleted /world/tree/gone\nModified /world/tree/kept\ndropped\n";
+            let expected = "out\ndeleted /world/tree/gone\nmodified /world/tree/kept\ndropped\n";
             assert_eq!(said.masked_out(), expected, "{said}");
             assert_eq!(said.masked_err(), "err\n", "{said}");
             before.assert_same(&desk.world.manifest(), "dropped");
@@ -137,7 +137,7 @@ fn held_names_a_conflict_and_leaves_the_session_to_a_person() {
         assert_eq!(child.wait().expect("its end").code(), Some(3), "{said}");
         insta::allow_duplicates!(assert_snapshot!(desk.world.mask(&said), @"
         ready
-        Modified /world/tree/file
+        modified /world/tree/file
         /world/tree/file: changed by somebody else while the command ran
         "));
         assert_eq!((desk.world.read("file"), desk.status(&desk.id())), ("theirs\n".into(), "pending".into()));

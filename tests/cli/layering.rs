@@ -29,7 +29,6 @@ const MAY_USE: &[(&str, &str)] = &[
     ("face/far", "face/args face verb remote compare fs"),
     ("face/review", "face/screen face/args face verb agent snapshot compare compare/blocks engine capture session tree fs"),
     ("face/program", "face/far face/mcp/carry face/review face/args face verb agent snapshot capture session tree fs"),
-    ("api", "snapshot compare compare/blocks capture rollback commit engine checkpoint session tree fs"),
     ("error", ""),
     ("remedy", ""),
     ("settings", ""),

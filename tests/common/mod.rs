@@ -32,7 +32,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use recant::{Edit, Store};
+use recant::{Commit, Desk, Edit, Target};
 use tempfile::TempDir;
 
 /// The same numbers for the same seed (SplitMix64).
@@ -308,27 +308,32 @@ impl World {
     pub fn stage<'a>(&self, id: &str, lines: impl IntoIterator<Item = &'a str>) -> &Self {
         let mut edits = Edits { world: self, seen: BTreeMap::new(), edits: Vec::new() };
         lines.into_iter().for_each(|line| edits.add(line));
-        let edits = edits.edits.iter().map(|(path, edit)| match edit {
-            Staged::Write(content) => Edit::Write { path, content: Box::new(content.as_bytes()), mode: None },
-            Staged::Delete => Edit::Delete { path, recursive: true },
-            Staged::Mkdir => Edit::Mkdir { path, mode: None },
-            Staged::Chmod(mode) => Edit::Mode { path, mode: *mode },
-            Staged::Symlink(target) => Edit::Symlink { path, target: Path::new(target) },
+        let mut contents: Vec<&[u8]> = edits.edits.iter().map(|(_, edit)| edit.content()).collect();
+        let edits = edits.edits.iter().zip(&mut contents).map(|((path, edit), content)| {
+            let edit = match edit {
+                Staged::Write(_) => Edit::Write { content, source: "a line", mode: None, over_directory: false },
+                Staged::Delete => Edit::Delete { recursive: true },
+                Staged::Mkdir => Edit::Mkdir(None),
+                Staged::Chmod(mode) => Edit::Chmod(*mode),
+                Staged::Symlink(target) => Edit::Symlink { target: target.as_bytes(), over_directory: false },
+            };
+            (path.as_path(), edit)
         });
-        let store = Store::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store");
-        store.stage(&store.find(id).expect("the session"), edits).unwrap_or_else(|error| panic!("{error}"));
+        recant::stage(&self.desk(), id, &self.tree(), edits, false).unwrap_or_else(|error| panic!("{error}"));
         self
+    }
+
+    /// The desk of a program with the world's store.
+    fn desk(&self) -> Desk {
+        Desk::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store")
     }
 
     /// Commits these paths of a session, in this process, so that it is half in: what the program does with parts that are no session of
     /// their own. Gives the exit status that the program would end with.
     pub fn commit_half(&self, id: &str, paths: &[&str], force: bool) -> i32 {
-        let store = Store::open(&self.vars[OsStr::new("RECANT_STORE")]).expect("the world's store");
-        let paths: Vec<PathBuf> = paths.iter().map(|path| self.path(path)).collect();
-        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let plan = store.plan(&store.find(id).expect("the session"), recant::Verb::Commit, &paths);
-        match plan.and_then(|plan| if force { plan.force() } else { plan.apply() }) {
-            Ok(report) if report.skipped.is_empty() => 0,
+        let commit = Commit::of(Target::all(id).at(&self.tree(), paths));
+        match recant::internals::commit_half(&self.desk(), &if force { commit.force() } else { commit }) {
+            Ok(acted) if acted.as_ref().is_none_or(|acted| acted.left().count() == 0) => 0,
             Ok(_) => 4,
             Err(error) => match error.kind() {
                 recant::Kind::Refused => 1,
@@ -361,6 +366,12 @@ enum Staged {
     Mkdir,
     Chmod(u32),
     Symlink(String),
+}
+
+impl Staged {
+    fn content(&self) -> &[u8] {
+        if let Self::Write(content) = self { content.as_bytes() } else { &[] }
+    }
 }
 
 /// Lines of [`World::stage`] as the library takes them.

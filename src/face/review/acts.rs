@@ -258,7 +258,7 @@ impl<'c> Acts<'c> {
 
     fn rolled_back(&self, id: &Id, of: Target) -> Result<Made, Error> {
         self.verb(Some(("rollback", id)), |call| {
-            let acted = rollback::rollback(call, &Rollback { of, force: false, merge: false })?;
+            let acted = rollback::rollback(call, &Rollback::of(of))?;
             acts::end(call, acted.as_ref())?;
             Ok(acted.map(|acted| (acts::headlines(&acted), Some(acted.session))))
         })

@@ -13,7 +13,10 @@ use crate::verb::{Recovery, TakenIn, recover as verb};
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Error> {
     let choices = [(args.undo, Choice::Undo), (args.finish, Choice::Finish), (args.give_up_unmounted, Choice::GiveUp)];
     let choice = choices.into_iter().find(|(given, _)| *given).map(|(_, choice)| choice);
-    let recovery = verb::recover(call, args.id.as_deref(), choice)?;
+    let recovery = match &args.id {
+        Some(key) => verb::recover_named(call, key, choice)?,
+        None => verb::recover(call)?,
+    };
     if call.out.is_text() {
         print(call, &recovery);
     } else {

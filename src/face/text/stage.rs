@@ -9,12 +9,11 @@ use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::find_store::cwd;
 use crate::fs::{Input, Shown};
-use crate::session::Write;
 use crate::verb::{Edit, stage};
 
 /// Begins a session; prints its id alone.
 pub fn new(call: &Call, args: &args::New) -> Result<Ended, Error> {
-    let named = stage::new(call, args.name.as_deref())?;
+    let named = stage::begin(call, args.name.as_deref())?;
     if call.out.is_text() {
         call.out.line(&named.id)
     } else {
@@ -42,8 +41,9 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Error> {
         Some(path) => Input(std::fs::File::open(path).at("open", &source)?),
         None => Input::of_stdin()?,
     };
-    let write = Write { content: &mut content, source: &source, mode: args.mode, over_directory: args.place.recursive };
-    stage(call, (&args.id, &args.path), Edit::Write(write), args.place.parents)
+    let over_directory = args.place.recursive;
+    let edit = Edit::Write { content: &mut content, source: &source, mode: args.mode, over_directory };
+    stage(call, (&args.id, &args.path), edit, args.place.parents)
 }
 
 pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Error> {
@@ -66,11 +66,12 @@ pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Error> {
 fn stage(call: &Call, (key, path): (&str, &Path), edit: Edit<'_>, parents: bool) -> Result<Ended, Error> {
     // An absolute path needs no working directory.
     let cwd = if path.is_absolute() { PathBuf::from("/") } else { cwd()? };
-    let staged = stage::stage(call, key, (path, &cwd), edit, parents)?;
-    if call.out.is_text() {
-        call.out.detail(format_args!("staged: {}", staged.path));
-    } else {
-        call.out.document(&staged);
+    for staged in stage::stage(call, key, &cwd, [(path, edit)], parents)? {
+        if call.out.is_text() {
+            call.out.detail(format_args!("staged: {}", staged.path));
+        } else {
+            call.out.document(&staged);
+        }
     }
     Ok(Ended::Done)
 }

@@ -1,34 +1,36 @@
 //! The value of a commit, rollback or redo.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::steps_behind::Behind;
 use super::unconfirmed::Waiting;
 use crate::capture::Rest;
-use crate::engine::Report;
+use crate::engine::{LeftPath, Report};
 use crate::session::{Id, Session};
 
 /// An act on the tree: what it did, or would do. JSON: docs/json.md.
 #[derive(Debug, Serialize)]
 pub struct Acted {
     /// The session whose rollback takes it back; after a dry run of a part it is gone.
-    pub session: Id,
+    pub(crate) session: Id,
     #[serde(skip)]
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     #[serde(flatten)]
-    pub report: Report,
+    pub(crate) report: Report,
     /// With a time within which it is to be confirmed.
     #[serde(rename = "confirm", skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
+    pub(crate) waiting: Option<Waiting>,
     /// The session of which it committed a part, or took one back, by a session of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub part_of: Option<PartOf>,
+    pub(crate) part_of: Option<PartOf>,
     /// The steps that a commit left behind, if that is still to be said.
     #[serde(skip)]
-    pub behind: Option<Behind>,
+    pub(crate) behind: Option<Behind>,
     /// The fate of the session that a part left.
     #[serde(skip)]
-    pub rest: Option<(Id, Rest)>,
+    pub(crate) rest: Option<(Id, Rest)>,
 }
 
 /// The session that a part was taken of.
@@ -43,15 +45,36 @@ pub struct PartOf {
 }
 
 impl Acted {
+    /// The id of the session whose rollback takes it back.
+    pub fn session(&self) -> &str {
+        self.session.as_str()
+    }
+
+    /// The changed paths, in path order, and what became of each: `created`, `modified`, `deleted`, `recreated`, `restored`, `removed`,
+    /// `metadata` or `unchanged`.
+    pub fn paths(&self) -> impl Iterator<Item = (&Path, &'static str)> {
+        self.report.rows.iter().map(|row| (row.path.as_path(), row.done.word()))
+    }
+
+    /// The paths that were left as they are, and why.
+    pub fn left(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.report.left.iter().map(LeftPath::parts)
+    }
+
+    /// Other notes, for people.
+    pub fn notes(&self) -> &[String] {
+        &self.report.notes
+    }
+
     /// An act on a session itself.
-    pub fn of(session: &Session, report: Report, rest: Rest) -> Self {
+    pub(crate) fn of(session: &Session, report: Report, rest: Rest) -> Self {
         let rest = session.header.of.clone().map(|of| (of, rest));
         let (id, name) = (session.id().clone(), session.header.name.clone());
         Self { session: id, name, report, waiting: None, part_of: None, behind: None, rest }
     }
 
     /// True if nothing was left out, and all that went is kept.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.report.left.is_empty() && !self.report.uncovered
     }
 }

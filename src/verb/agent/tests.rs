@@ -9,59 +9,17 @@ use super::status::status;
 use super::take_snapshots::Taking;
 use super::take_snapshots::take;
 use crate::agent::{Agent, Scope, Surroundings, Turns};
-use crate::compare::Sources;
-use crate::engine::{Progress, Unwatched};
-use crate::error::Error;
-use crate::fs::{AbsPath, Dir, Fs};
-use crate::session::{ActingAgent, Id, Store};
+use crate::fs::AbsPath;
 use crate::settings::Settings;
-use crate::verb::desk::{Caller, Desk};
-use crate::verb::error::patch_unasked;
-use crate::verb::fact::Fact;
-use crate::verb::parts::select::Selection;
-use crate::verb::question::{Choosing, Question};
-
-/// Somebody with a store, who says nothing.
-struct Mute(AbsPath);
-
-impl Caller for Mute {
-    fn store_path(&self) -> Result<AbsPath, Error> {
-        Ok(self.0.clone())
-    }
-
-    fn by(&self, _: &Dir) -> Option<ActingAgent> {
-        None
-    }
-
-    fn variable(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn tell(&self, _: Fact<'_>) {}
-
-    fn ask(&self, _: Question<'_>) -> bool {
-        false
-    }
-
-    fn choose(&self, _: &Fs, _: Choosing<'_>, _: &mut Sources<'_>) -> Result<Selection, Error> {
-        Err(patch_unasked())
-    }
-
-    fn progress(&self) -> Box<dyn Progress> {
-        Box::new(Unwatched)
-    }
-
-    fn watch(&self, _: &Store, _: &Id, _: i64) -> Option<String> {
-        None
-    }
-}
+use crate::verb::desk::Desk;
+use crate::verb::silent::Silent;
 
 #[test]
 fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_taken_out() {
     let [home, project, store] = [(), (), ()].map(|()| tempfile::tempdir().unwrap());
     let path = |dir: &tempfile::TempDir| AbsPath::parse(dir.path().canonicalize().unwrap().to_str().unwrap()).unwrap();
     // Each call has a desk of its own.
-    let desk = || Desk::new(Settings::defaults(None, None), Rc::new(Mute(path(&store))), (true, false, false));
+    let desk = || Desk::new(Settings::defaults(None, None), Rc::new(Silent { store: path(&store) }), (true, false, false));
     let around = Surroundings { home: path(&home), project: path(&project), variable: &|_| None };
     let agent = Agent::of("zed9").unwrap();
     let edited = |deed| {

@@ -4,4 +4,4 @@ mod parts;
 mod whole;
 
 pub use parts::{Discard, Discarded, PartDiscarded, discard};
-pub use whole::{ALREADY, Dropped, End, Sessions, Skipped, again, all_pending, free_overdue, is_done};
+pub use whole::{ALREADY, Dropped, End, Sessions, Skipped, again, all_pending, free_overdue, is_done, sessions};

@@ -16,16 +16,16 @@ use crate::verb::resolve::scope::Scope;
 use crate::verb::resolve::want::Want;
 use crate::verb::resolve::{guard, which};
 
-/// Sessions that were discarded, or would be. JSON: docs/json.md.
+/// The sessions that were discarded, or would be. JSON: docs/json.md.
 #[derive(Debug, Serialize, Default)]
 pub struct Sessions {
-    pub discarded: Vec<Dropped>,
-    pub skipped: Vec<Skipped>,
+    pub(crate) discarded: Vec<Dropped>,
+    pub(crate) skipped: Vec<Skipped>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The error that stopped it after these.
     #[serde(skip)]
-    pub stopped: Option<Error>,
+    pub(crate) stopped: Option<Error>,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,6 +42,13 @@ pub struct Dropped {
     /// The end of the time in which it can be brought back; missing where that cannot be.
     #[serde(with = "time::option", skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+}
+
+impl Sessions {
+    /// The error that stopped it after some of the sessions; these are discarded.
+    pub fn stopped(&self) -> Option<&Error> {
+        self.stopped.as_ref()
+    }
 }
 
 impl Dropped {
@@ -62,7 +69,7 @@ impl Dropped {
 /// The fate of a discarded session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It is put aside.
+    /// It is put aside: `recant undo` brings it back, until it is pruned.
     Aside,
     /// It is freed at once.
     Now,
@@ -75,10 +82,10 @@ pub struct Skipped {
     pub why: &'static str,
 }
 
-/// Discards sessions. All are found, locked and checked before the first one is discarded.
+/// Discards sessions. All are found, locked and checked before the first one is discarded. `reason`: for the log.
 ///
 /// # Errors
-/// One is not found, or cannot be discarded; the answer is no.
+/// [`Kind::Refused`](crate::Kind::Refused): one is not found, or changes of it are on the tree; the answer is no. `Busy`: another works in it.
 pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: Option<&str>) -> Result<Sessions, Error> {
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Sessions { dry_run, ..Sessions::default() };

@@ -67,13 +67,19 @@ pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges
         let forcible = conflicts.iter().all(|c| c.forcible);
         remedy = gone.map(with_directory).or(known).or_else(|| Some(subject.remedy(forcible, merges)));
     }
-    let rows = error.rows().len() as u64;
-    let why = match error.reason() {
-        Some(Reason::LeftBehind) => error.message().to_owned(),
-        _ if rows > 0 => format!("{} {}{missing}", grouped(rows), error.called()),
-        _ => format!("{}{missing}", error.in_session()),
+    let (rows, cannot) = (error.rows().len() as u64, format!("cannot {}: ", subject.infinitive()));
+    let error = match error.reason() {
+        Some(Reason::LeftBehind) => {
+            let message = cannot + error.message();
+            error.with_message(message)
+        }
+        _ if rows > 0 => {
+            let called = error.called();
+            error.with_message(format!("{cannot}{} {called}{missing}", grouped(rows)))
+        }
+        _ => error.between(&cannot, &missing),
     };
-    error.with_message(format!("cannot {}: {why}", subject.infinitive())).with_remedy_if(remedy)
+    error.with_remedy_if(remedy)
 }
 
 /// The remedy for a directory that is gone.

@@ -392,3 +392,8 @@ pub fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
     let held = format!("step {step} of session {id} holds nothing that a session could begin with");
     Error::refused(held).with_remedy(begins + " begins one")
 }
+
+/// The error if what a patch is written to fails.
+pub fn patch_unwritten(error: std::io::Error) -> Error {
+    Error::refused(format!("cannot write the patch: {}", crate::error::reason(&error))).with_source(error)
+}

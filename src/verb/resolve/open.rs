@@ -15,11 +15,11 @@ use crate::verb::fact::Fact;
 
 impl Desk {
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
-    pub fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
+    pub(crate) fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
         which::find(self, store, key.unwrap_or("last"), want)
     }
 
-    pub fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
+    pub(crate) fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
         let mut session = store.session(&id)?;
@@ -31,7 +31,7 @@ impl Desk {
     }
 
     /// Opens a session to look at. If a command runs in it, with what that has changed so far.
-    pub fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
+    pub(crate) fn looked_at(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key, Want::Look)?;
         let Some((session, warnings)) = self.so_far(store, &id)? else { return self.session(Some(id.as_str())) };
@@ -41,12 +41,12 @@ impl Desk {
     }
 
     /// Says that what is shown is not all that a command changes.
-    pub fn say_running(&self, session: &Session) {
+    pub(crate) fn say_running(&self, session: &Session) {
         self.caller.tell(Fact::Running(session.id()));
     }
 
     /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
-    pub fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Error> {
+    pub(crate) fn so_far(&self, store: &Store, id: &Id) -> Result<Option<(Session, Vec<String>)>, Error> {
         let session = store.session(id)?;
         if !session.header.uncollected || !session.is_held()? {
             return Ok(None);
@@ -55,7 +55,7 @@ impl Desk {
     }
 
     /// A session as [`Self::so_far`] has it, for a list of many: it warns of an error, and the session stays as it was before its command.
-    pub fn listed_so_far(&self, store: &Store, header: &Header) -> Option<Session> {
+    pub(crate) fn listed_so_far(&self, store: &Store, header: &Header) -> Option<Session> {
         if !header.uncollected || header.discarded.is_some() {
             return None;
         }
@@ -67,7 +67,7 @@ impl Desk {
     }
 
     /// Opens a session to change, and locks it; what crashes left is settled first (I27).
-    pub fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
+    pub(crate) fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
         let collect = |locked: &mut Locked| killed_run::collect(self, store, locked);
@@ -94,7 +94,7 @@ impl Desk {
     }
 
     /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
-    pub fn to_look_at(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
+    pub(crate) fn to_look_at(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = which::find_to_look(self, store, key, want)?;
         // A recant at work holds the lock: its journal does not mean an interruption.
@@ -121,7 +121,7 @@ impl Desk {
 
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
     /// its way lies at neither of its two places.
-    pub fn believed<T>(&self, store: &Store, session: &Session, found: Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn believed<T>(&self, store: &Store, session: &Session, found: Result<T, Error>) -> Result<T, Error> {
         if session.is_so_far() {
             return found;
         }
@@ -140,7 +140,7 @@ impl Desk {
     }
 
     /// Undoes or settles what crashes left, before anything is changed. Reports each in a line, and returns them.
-    pub fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Error> {
+    pub(crate) fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Error> {
         match recover_and_lock::recover_any(&self.fs, store, || self.say_waiting(store))? {
             None => Ok(Vec::new()),
             Some(settled) => self.say_settled(settled),
@@ -148,11 +148,11 @@ impl Desk {
     }
 
     /// Undoes or settles what crashes left, like [`Self::prepare_to_change`]; the caller holds the store's lock.
-    pub fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Error> {
+    pub(crate) fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Error> {
         self.say_settled(recover_and_lock::recover_all(&self.fs, store, lock)?)
     }
 
-    pub fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
+    pub(crate) fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Error> {
         self.say_unswept(settled.unswept);
         for recovered in &settled.recovered {
             self.caller.tell(Fact::Recovered(recovered));

@@ -1,5 +1,7 @@
 //! The session that an act is about, and what of it.
 
+use std::path::Path;
+
 use super::named_changes::TypedPath;
 use super::want::Want;
 use crate::compare::Picked;
@@ -11,18 +13,18 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::parts::picks;
 
-/// A session, and what of it.
+/// A session, and what of it: by its id, its last four characters, its name, or `last`.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Its id, name, or `last`.
-    pub key: String,
-    pub what: What,
+    pub(crate) key: String,
+    pub(crate) what: What,
     /// True if the act is only to tell what it would do.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The reason, for the log.
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// The act that this one takes back.
-    pub takes_back: Option<TakesBack>,
+    pub(crate) takes_back: Option<TakesBack>,
 }
 
 /// The changes of a session that an act is about.
@@ -77,7 +79,18 @@ impl Target {
         Self { key: key.into(), what: What::All, dry_run: false, reason: None, takes_back: None }
     }
 
-    pub fn effect(&self) -> Effect {
+    /// Of it what lies at and under these paths, which are relative to `cwd`, with the directories that they need; all if there are none.
+    pub fn at(self, cwd: &Path, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        let below = |path| TypedPath::below(cwd, AsRef::as_ref(&path));
+        Self { what: What::named(paths.into_iter().map(below).collect()), ..self }
+    }
+
+    /// Only to tell what the act would do.
+    pub fn dry_run(self) -> Self {
+        Self { dry_run: true, ..self }
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
         if self.dry_run { Effect::Print } else { Effect::Apply }
     }
 
@@ -85,7 +98,7 @@ impl Target {
     ///
     /// # Errors
     /// No session is meant, or the verb cannot act on it; something else stands there than was picked.
-    pub fn open<'d>(&self, desk: &'d Desk, want: Want) -> Result<(&'d Store, Locked), Error> {
+    pub(crate) fn open<'d>(&self, desk: &'d Desk, want: Want) -> Result<(&'d Store, Locked), Error> {
         let (store, session) = if self.dry_run { desk.to_look_at(&self.key, want)? } else { desk.locked(&self.key, want)? };
         if let Some(picked) = self.what.picked() {
             picks::refuse_changed(picked, &session)?;
@@ -94,7 +107,7 @@ impl Target {
     }
 
     /// Notes in a session the purpose of the act to come.
-    pub fn note_purpose(&self, session: &mut Locked) {
+    pub(crate) fn note_purpose(&self, session: &mut Locked) {
         self.takes_back.into_iter().for_each(|act| session.takes_back(act));
         session.for_reason(self.reason.as_deref());
     }
@@ -103,7 +116,7 @@ impl Target {
     ///
     /// # Errors
     /// A session is named where a path belongs.
-    pub fn paths(&self, store: &Store, session: &Locked, verb: Verb) -> Result<Vec<AbsPath>, Error> {
+    pub(crate) fn paths(&self, store: &Store, session: &Locked, verb: Verb) -> Result<Vec<AbsPath>, Error> {
         if matches!(self.what, What::All | What::Moved(_)) {
             return Ok(Vec::new());
         }

@@ -22,33 +22,46 @@ use crate::verb::signals::finished;
 /// The snapshot that has the state. JSON: docs/json.md.
 #[derive(Debug, Serialize)]
 pub struct Created {
-    pub directory: AbsPath,
-    pub n: u64,
+    pub(crate) directory: AbsPath,
+    pub(crate) n: u64,
     #[serde(rename = "result")]
-    pub how: How,
-    pub counts: Counts,
-    pub unread: Vec<LeftPath>,
+    pub(crate) how: How,
+    pub(crate) counts: Counts,
+    pub(crate) unread: Vec<LeftPath>,
     /// The paths that were left out for other reasons than rules.
-    pub left: Vec<LeftPath>,
-    pub pruned: Vec<u64>,
+    pub(crate) left: Vec<LeftPath>,
+    pub(crate) pruned: Vec<u64>,
     /// Version control's own that was left out.
-    pub repositories: Vec<AbsPath>,
+    pub(crate) repositories: Vec<AbsPath>,
     /// The damage in earlier snapshots.
-    pub damaged: Vec<String>,
+    pub(crate) damaged: Vec<String>,
     /// The globs that nothing fitted.
-    pub unfitted: Vec<String>,
+    pub(crate) unfitted: Vec<String>,
     #[serde(skip)]
-    pub unindexed: Option<String>,
+    pub(crate) unindexed: Option<String>,
     /// The snapshot that had its label before, if that can be told.
     #[serde(skip)]
-    pub former: Result<Option<u64>, Error>,
+    pub(crate) former: Result<Option<u64>, Error>,
+}
+
+impl Created {
+    /// Its number among the snapshots of its directory, from 0 on; never used again.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The paths that are not in it, and why: unreadable ones, mounts.
+    pub fn left(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.unread.iter().chain(&self.left).map(LeftPath::parts)
+    }
 }
 
 /// Takes a snapshot of a directory or file, else of the project, as it is asked for; the globs of its rules are read as they were given.
-/// `keep`: the most that stay, else as the settings say.
+/// `keep`: the most that stay, else as the settings say (50 by default, so that old ones go).
 ///
 /// # Errors
-/// There is no such directory, or it is too broad or holds too much; the label or key is none; the store cannot be written to.
+/// [`Kind::Refused`](crate::Kind::Refused): there is no such directory, or it is too broad (`/`, the home directory, or one that holds
+/// it) or holds too much; the label or key is none. `Busy`: another works with snapshots of that directory.
 pub fn create(desk: &Desk, dir: Option<&Path>, mut asked: SnapshotRequest, keep: Option<usize>) -> Result<Created, Error> {
     let directory = directory(dir)?;
     if let Some(label) = &asked.label {

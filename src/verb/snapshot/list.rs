@@ -16,11 +16,18 @@ use crate::verb::desk::Desk;
 /// The snapshots of a directory. JSON: docs/json.md.
 #[derive(Debug, Serialize)]
 pub struct Listed {
-    pub directory: AbsPath,
+    pub(crate) directory: AbsPath,
     /// The newest first.
-    pub snapshots: Vec<Row>,
+    pub(crate) snapshots: Vec<Row>,
     /// Those that cannot be read.
-    pub damaged: Vec<Broken>,
+    pub(crate) damaged: Vec<Broken>,
+}
+
+impl Listed {
+    /// The numbers and messages, the newest first.
+    pub fn snapshots(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
+        self.snapshots.iter().map(|row| (row.n, row.message.as_deref()))
+    }
 }
 
 /// A snapshot of a listing.

@@ -1,5 +1,7 @@
 //! `snapshot restore`: a session of the differences, committed by the engine like any other.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::fact::SnapshotFact;
@@ -19,21 +21,26 @@ use crate::verb::restore_row::Row;
 /// The snapshot to restore, the paths of it, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Restore<'a> {
-    pub of: Named<'a>,
+    pub(crate) of: Named<'a>,
     /// True if it goes on over what changes meanwhile, and asks nothing.
-    pub force: bool,
-    pub dry_run: bool,
+    pub(crate) force: bool,
+    pub(crate) dry_run: bool,
     /// True if what was created since stays.
-    pub keep_new: bool,
+    pub(crate) keep_new: bool,
     /// True if what somebody has edited since stays: what is not as a later snapshot has it.
-    pub safe: bool,
+    pub(crate) safe: bool,
     /// True with version control's own.
-    pub with_vcs: bool,
+    pub(crate) with_vcs: bool,
 }
 
 impl<'a> Restore<'a> {
+    /// The restore of a snapshot of a directory in full, by its number, its label, or `last`.
+    pub fn all(directory: &'a Path, key: &'a str) -> Self {
+        Self::of(Named { dir: Some(directory), key, paths: &[] })
+    }
+
     /// The restore of all that is named, and of nothing of version control's own.
-    pub fn of(of: Named<'a>) -> Self {
+    pub(crate) fn of(of: Named<'a>) -> Self {
         Self { of, force: false, dry_run: false, keep_new: false, safe: false, with_vcs: false }
     }
 }
@@ -41,20 +48,40 @@ impl<'a> Restore<'a> {
 /// The restore of a snapshot. JSON: docs/json.md.
 #[derive(Debug, Serialize)]
 pub struct Restored {
-    pub directory: AbsPath,
-    pub n: u64,
-    pub dry_run: bool,
+    pub(crate) directory: AbsPath,
+    pub(crate) n: u64,
+    pub(crate) dry_run: bool,
     /// The session that did it; `None` if nothing was to be done.
-    pub session: Option<Id>,
-    pub paths: Vec<Row>,
-    pub skipped: Vec<LeftPath>,
-    pub heads: Vec<Moved>,
+    pub(crate) session: Option<Id>,
+    pub(crate) paths: Vec<Row>,
+    pub(crate) skipped: Vec<LeftPath>,
+    pub(crate) heads: Vec<Moved>,
 }
 
-/// Restores a snapshot, or the named paths of it.
+impl Restored {
+    /// The id of the session that did it, whose rollback takes it back; `None` if nothing was to be done.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_ref().map(Id::as_str)
+    }
+
+    /// The changed paths, in path order, and what became of each: `recreated`, `restored`, `removed` or `metadata`.
+    pub fn paths(&self) -> impl Iterator<Item = (&Path, &'static str)> {
+        self.paths.iter().map(|row| (row.path.as_path(), row.done.word()))
+    }
+
+    /// The paths that were left as they are, and why.
+    pub fn left(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.skipped.iter().map(LeftPath::parts)
+    }
+}
+
+/// Restores a snapshot, or the named paths of it, as far as that is possible: removes what was created since, puts back what was removed or
+/// changed. What the snapshot left out stays.
 ///
 /// # Errors
-/// There is no such snapshot; a path is nowhere; the answer is no; all that stands against a commit.
+/// [`Kind::Refused`](crate::Kind::Refused): there is no such snapshot; a path is nowhere; a link or nothing is in place of the directory;
+/// the answer is no; nothing of it can go back. `Conflict`: somebody wrote there meanwhile. `Damaged`: content of the snapshot is not
+/// what was put there.
 pub fn restore(desk: &Desk, asked: &Restore<'_>) -> Result<Restored, Error> {
     let (store, series) = asked.of.series(desk)?;
     refuse_elsewhere(&series.directory)?;
