@@ -153,7 +153,6 @@
 mod agent;
 mod capture;
 mod checkpoint;
-
 mod commit;
 mod compare;
 mod engine;
@@ -174,7 +173,7 @@ use std::process::ExitCode;
 
 pub use error::{Against, Error, Kind};
 pub use snapshot::create::SnapshotRequest;
-pub use verb::act::value::Acted;
+pub use verb::act::acted::Acted;
 pub use verb::commit::{Commit, commit};
 pub use verb::desk::Desk;
 pub use verb::discard::{End, Sessions as Discarded, sessions as discard};

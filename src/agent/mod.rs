@@ -5,7 +5,7 @@
 //!
 //! Changes nothing but files in the store's `agents/`; snapshots are taken, and sessions committed, by whoever calls.
 
-mod choice;
+mod chosen_turns;
 mod claude;
 mod codex;
 mod copilot;
@@ -34,12 +34,12 @@ pub mod turn_files;
 mod turn_lines;
 pub mod uncovered;
 pub mod undo;
-mod verdict;
 
 #[cfg(test)]
 mod made_up;
+mod undo_verdict;
 
-pub use choice::{Chosen, Reach};
+pub use chosen_turns::{Chosen, Reach};
 pub use event::{Effect, Event, Tool, What};
 pub use facts::{Answers, Check, Form, Scope};
 pub use known::Agent;

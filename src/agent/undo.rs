@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::choice::{Chosen, Reach};
+use super::chosen_turns::{Chosen, Reach};
 use super::project_walk::Look;
 use super::rebuild_times::Built;
 use super::rebuild_times::build_anew;
 use super::single_turn::TakingOut;
 use super::turn::mark;
 use super::uncovered::{Became, Fate, fates};
-use super::verdict::{Verdict, Writers};
+use super::undo_verdict::{Verdict, Writers};
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::snapshot::{Compared, Difference, Hashes, OLDER, OLDER_FORCIBLE, Series, Source, Terms, differences};

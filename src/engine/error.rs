@@ -1,4 +1,4 @@
-//! The errors of this room. Nothing was changed, unless they say so. Errors after an undo are in [`take_back`](super::recover::take_back).
+//! The errors of this room. Nothing was changed, unless they say so. Errors after an undo are in [`take_back`](super::recover::undo_and_finish).
 
 use std::fmt::Display;
 use std::io;

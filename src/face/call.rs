@@ -16,7 +16,7 @@ use crate::face::text::question;
 use crate::fs::{AbsPath, Dir, Fs};
 use crate::session::{ActingAgent, Id, Session, Store};
 use crate::settings::Settings;
-use crate::verb::resolve::news;
+use crate::verb::resolve::acts_of_others;
 use crate::verb::{Caller, Choosing, Desk, Fact, Question, Selection};
 
 /// One call, with what all verbs need.
@@ -104,7 +104,7 @@ impl Call {
     /// Notes that the person at the terminal has looked at what a session holds.
     pub fn looked(&self, store: &Store, session: &Session) {
         if self.out.is_for_people() {
-            news::looked(self, store, session);
+            acts_of_others::looked(self, store, session);
         }
     }
 

@@ -11,8 +11,8 @@ use crate::remedy::shell;
 use crate::session::{Id, Origin};
 use crate::verb::agent::turns::newest_to_undo;
 use crate::verb::error::refused;
+use crate::verb::resolve::find_session;
 use crate::verb::resolve::guard::limited;
-use crate::verb::resolve::which;
 use crate::verb::{Decider, Want};
 
 /// Refuses what only a person may decide, if an agent calls. `words`: the arguments of the call, without the
@@ -20,8 +20,9 @@ use crate::verb::{Decider, Want};
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Error> {
     let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
     // The sessions of another machine are not known here.
-    let session =
-        session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, exactly(call, &which::meant(call, key, want)?, want))));
+    let session = session
+        .filter(|_| !elsewhere)
+        .and_then(|(key, want)| Some((key, exactly(call, &find_session::meant(call, key, want)?, want))));
     let words = asking(verb, words, elsewhere, call);
     Err(refused(variable, shell(typed(words, session))))
 }

@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 use super::connection::Connection;
 use super::error::{mute, not_installed};
 use super::install_path::{PLACE, VERSION};
-use super::link::Link;
 use super::protocol::PROTOCOL;
 use super::signals::Wire;
+use super::ssh::Link;
 use crate::error::{Error, Reason, shell_word};
 use crate::remedy::{Remedy, shell};
 

@@ -3,10 +3,11 @@
 use super::error::{lost, missing};
 use super::far_side;
 use super::install;
-use super::link::{Answers, Install, Link, on_terminal};
 use super::protocol::MISSING;
 use super::request::Request;
 use super::signals::Wire;
+use super::ssh::on_terminal;
+use super::ssh::{Answers, Install, Link};
 use super::streams::{Input, Sink};
 use crate::error::{Error, Reason};
 

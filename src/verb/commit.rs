@@ -10,12 +10,12 @@
 //! commit_part: pieces ── a session of them ── act::carry_out ─┴ told to the session that it left ── Acted
 //! ```
 
+use super::act::acted::{Acted, PartOf};
 use super::act::carry_out::on_session;
 use super::act::carry_out::{Act, Conflicts};
 use super::act::deadline;
 use super::act::merge;
 use super::act::steps_behind::Behind;
-use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
 use super::fact::Fact;
@@ -23,9 +23,9 @@ use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
 use super::question::{Choosing, Question};
-use super::resolve::news;
+use super::resolve::acts_of_others;
 use super::resolve::target::{Target, What};
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::capture::{Rest, may_choose};
 use crate::commit::refuse_unsynced;
 use crate::compare::{Entries, Picked, Sources, Taken, part_of};
@@ -215,7 +215,7 @@ fn ask_before(desk: &Desk, store: &Store, session: &Session, call: &Commit) -> R
         }
         desk.confirm(Question::CommitFailed { id: session.id(), failed })?;
     }
-    news::ask(desk, store, session)
+    acts_of_others::ask(desk, store, session)
 }
 
 /// Commits a part of a session.

@@ -7,7 +7,7 @@ use super::act::unconfirmed::marked;
 use super::desk::Desk;
 use super::error;
 use super::fact::Fact;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::rollback::take_back;
 use crate::error::{Error, Kind};
 use crate::session::{Deadline, Header, Id, Locked, Store, log};

@@ -6,7 +6,7 @@ use super::desk::Desk;
 use super::error;
 use super::fact::Fact;
 use super::resolve::go_on;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::rewind::pending;
 use crate::capture::fill;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
 use super::resolve::scope::Scope;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::error::Error;
 use crate::fs::{AbsPath, Time};
 use crate::session::{About, ActingAgent, Acts, Entry, Id, Log, Purpose, Restore, Store, log};

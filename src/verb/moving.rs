@@ -8,7 +8,7 @@ use super::desk::Desk;
 use super::error;
 use super::fact::Fact;
 use super::resolve::guard;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::signals;
 use crate::engine::plan::conflict;
 use crate::engine::{Conflict, SinceAct, Verb};

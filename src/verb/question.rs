@@ -3,7 +3,7 @@
 use super::agent::uncovered::NotCovered;
 use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::restore_row::Row;
 use crate::engine::{LeftPath, Report};
 use crate::error::Error;

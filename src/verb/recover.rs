@@ -8,7 +8,7 @@ use super::error;
 use super::fact::Collected;
 use super::resolve::killed_run;
 use super::resolve::killed_run::TakenIn;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::run::cut_off;
 use super::run::cut_off_value::CutRun;
 use crate::engine::recover::recovery;

@@ -1,11 +1,11 @@
 //! `redo`: what was rolled back of a session is committed again.
 
+use super::act::acted::Acted;
 use super::act::carry_out::on_session;
 use super::act::carry_out::{Act, Conflicts};
-use super::act::value::Acted;
 use super::desk::Desk;
 use super::resolve::target::Target;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::engine::Verb;
 use crate::error::Error;
 

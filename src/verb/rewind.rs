@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::desk::Desk;
 use super::error;
 use super::resolve::go_on;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::error::Error;
 use crate::fs::{OnSignal, interrupt};
 use crate::session::{Id, Locked, Run, Store, log};

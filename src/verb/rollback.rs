@@ -1,9 +1,9 @@
 //! `rollback`: what a session put on the tree is taken back, all or a part. Blocks, and what is merged, are taken back by a session of its
 //! own, and the rollback of that one gives it again.
 
+use super::act::acted::{Acted, PartOf};
 use super::act::carry_out::on_session;
 use super::act::carry_out::{Act, Conflicts};
-use super::act::value::{Acted, PartOf};
 use super::desk::Desk;
 use super::error;
 use super::fact::Fact;
@@ -12,7 +12,7 @@ use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
 use super::question::Choosing;
 use super::resolve::target::{Target, What};
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::compare::{Entries, MergeResult, MergedChange, Sources, Taken, out_of};
 use crate::engine::{Effect, Report, SinceAct, Verb};
 use crate::error::{Against, Error};

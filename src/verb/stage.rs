@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::desk::Desk;
 use super::fact::Fact;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::signals;
 use crate::error::Error;
 use crate::fs::AbsPath;

@@ -10,7 +10,7 @@ use super::list::SessionRow;
 use super::resolve::killed_run;
 use super::resolve::standing::Standing;
 use super::resolve::standing::is_held;
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use crate::error::Error;
 use crate::fs::{AbsPath, Time};
 use crate::session::{ActingAgent, Arg, Ending, Run, Session, Sort, Step, StepList, Store};

@@ -1,6 +1,6 @@
 //! The facts about each verb, a row each: help, completion, the guard, recovery and tests read them.
 
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 
 /// A verb.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::act::value::Acted;
+use super::act::acted::Acted;
 use super::agent::project_turns::are_there;
 use super::desk::Desk;
 use super::discard::{Sessions, again};
@@ -13,7 +13,7 @@ use super::redo;
 use super::resolve::guard;
 use super::resolve::scope::Scope;
 use super::resolve::target::{Target, What};
-use super::resolve::want::Want;
+use super::resolve::wanted_act::Want;
 use super::rollback::{Rollback, rollback};
 use crate::engine::{Report, Verb, recover_and_lock};
 use crate::error::Error;

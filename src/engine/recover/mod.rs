@@ -7,5 +7,5 @@ pub mod find_objects;
 pub mod finish;
 pub mod recovery;
 pub mod remove_prepared;
-pub mod take_back;
+pub mod undo_and_finish;
 pub mod undo_steps;

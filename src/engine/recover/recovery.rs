@@ -2,7 +2,8 @@
 
 use super::find_objects::{AtPath, OffPath, StepObjects};
 use super::remove_prepared::clean_draft;
-use super::take_back::{Remains, take_back};
+use super::undo_and_finish::Remains;
+use super::undo_and_finish::take_back;
 use crate::checkpoint::{Former, manifest};
 use crate::engine::error::{not_decided, stuck, undecided, unmounted, way_in};
 use crate::engine::item::Turn;

@@ -11,7 +11,7 @@ use crate::engine::journal::Journal;
 use crate::engine::plan::make_plan::Remarks;
 use crate::engine::progress::Progress;
 use crate::engine::reach::Reach;
-use crate::engine::recover::take_back::after_failure;
+use crate::engine::recover::undo_and_finish::after_failure;
 use crate::engine::report::Report;
 use crate::error::{At, Error, Kind};
 use crate::fs::{AbsPath, Fs, Time, interrupt};

@@ -11,7 +11,7 @@ use crate::engine::item::{Frame, Item};
 use crate::engine::journal::{Draft, Journal, Written, displaced};
 use crate::engine::plan::make_plan::{Plan, Remarks};
 use crate::engine::reach::{Named, Reach};
-use crate::engine::recover::take_back::take_back_prepared;
+use crate::engine::recover::undo_and_finish::take_back_prepared;
 use crate::engine::step::{Places, Spot};
 use crate::error::{At, Error};
 use crate::fs::{AbsPath, Dir, Entry, Fs, Inode, Sort, Stat, interrupt};

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::link::link;
-use super::link::request;
+use super::request::link;
+use super::request::request;
 use crate::error::{Error, Reason};
 use crate::face::args::Cli;
 use crate::face::call::Call;

@@ -3,7 +3,7 @@
 pub mod call;
 mod doctor;
 mod end;
-mod link;
+mod request;
 pub mod served;
 
 use std::ffi::OsString;

@@ -26,7 +26,7 @@ use crate::session::{Header, Id, Session, Status, Store};
 use crate::settings::From as Origin;
 use crate::snapshot::Series;
 use crate::tree::project_of;
-use crate::verb::resolve::which;
+use crate::verb::resolve::find_session;
 use crate::verb::snapshot::directory::directory;
 use crate::verb::table::find;
 use crate::verb::{Scope, Want};
@@ -269,7 +269,7 @@ fn offer((key, what): (String, String)) -> CompletionCandidate {
 
 /// The session that `last` means, if a verb can act on it.
 fn newest_for(verb: &str, store: &Store) -> Option<Id> {
-    let newest = which::newest(store, &Scope::here().ok()?)?;
+    let newest = find_session::newest(store, &Scope::here().ok()?)?;
     is_for(verb, &newest).then_some(newest.id)
 }
 

@@ -6,8 +6,8 @@ mod edit;
 pub mod error_lines;
 mod lists;
 mod pair;
+pub mod screen_world;
 mod session;
 mod snapshot;
-pub mod world;
 
-pub use world::review;
+pub use screen_world::review;

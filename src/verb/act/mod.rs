@@ -2,10 +2,10 @@
 //!
 //! In: a session, and what of it. Out: an [`Acted`](value::Acted), with what was left and what waits to be confirmed.
 
+pub mod acted;
 pub mod carry_out;
 pub mod deadline;
 pub mod merge;
 pub mod steps_behind;
 pub mod temporary;
 pub mod unconfirmed;
-pub mod value;

@@ -21,7 +21,7 @@ use crate::verb::parts::select::{self, Selection, Way};
 use crate::verb::question::{Choosing, Question};
 use crate::verb::resolve::named_changes::TypedPath;
 use crate::verb::resolve::target::{Target, What};
-use crate::verb::resolve::want::Want;
+use crate::verb::resolve::wanted_act::Want;
 
 /// A discard that is asked for.
 #[derive(Debug, Clone)]

@@ -12,9 +12,10 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::question::Question;
+use crate::verb::resolve::find_session;
+use crate::verb::resolve::guard;
 use crate::verb::resolve::scope::Scope;
-use crate::verb::resolve::want::Want;
-use crate::verb::resolve::{guard, which};
+use crate::verb::resolve::wanted_act::Want;
 
 /// The sessions that were discarded, or would be. JSON: docs/json.md.
 #[derive(Debug, Serialize, Default)]
@@ -99,7 +100,7 @@ pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: O
             continue;
         }
         let session = locked(desk, opened, &id)?;
-        which::refuse_gone_on(key, &session.header)?;
+        find_session::refuse_gone_on(key, &session.header)?;
         sessions.push(session);
     }
     let Some(store) = store else { return Ok(done) };

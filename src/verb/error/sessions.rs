@@ -10,7 +10,7 @@ use crate::remedy::{Command, Remedy, shell, words};
 use crate::session::{Changes, Checkpoint, Counts, Header, Id, LastAct, Origin, Status, not_now};
 use crate::settings::edits;
 use crate::tree::time;
-use crate::verb::resolve::want::Want;
+use crate::verb::resolve::wanted_act::Want;
 
 /// The error for `last` in a store without sessions.
 pub fn no_session() -> Error {

@@ -15,7 +15,7 @@ use crate::verb::error::{self, IS_CHANGED, IS_HELD, IS_INTERRUPTED, WAITS_FOR_CO
 use crate::verb::prunable::Committed;
 use crate::verb::question::Question;
 use crate::verb::resolve::guard;
-use crate::verb::resolve::want::Want;
+use crate::verb::resolve::wanted_act::Want;
 
 /// The sessions to prune: those that are named, else those that fit the conditions.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::guard::refuse_in_a_persons;
 use super::killed_run;
 use super::scope::Scope;
-use super::want::Want;
+use super::wanted_act::Want;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::interrupt;
 use crate::session::{Header, Id, Locked, Origin, Status, Store, id};

@@ -1,13 +1,13 @@
 //! From the words of a call to the session that they mean: which one, whose it is, whether the act can be done to it; and opened for it.
 
+pub mod acts_of_others;
+pub mod find_session;
 pub mod go_on;
 pub mod guard;
 pub mod killed_run;
 pub mod named_changes;
-pub mod news;
 pub mod open;
 pub mod scope;
 pub mod standing;
 pub mod target;
-pub mod want;
-pub mod which;
+pub mod wanted_act;

@@ -1,9 +1,9 @@
 //! The sessions that a call opens: to look at, to change, and after what a crash left is settled.
 
+use super::find_session;
 use super::guard;
 use super::killed_run;
-use super::want::Want;
-use super::which;
+use super::wanted_act::Want;
 use crate::engine::recover::recovery;
 use crate::engine::{Recovered, Settled, recover_and_lock};
 use crate::error::{Error, Kind};
@@ -16,7 +16,7 @@ use crate::verb::fact::Fact;
 impl Desk {
     /// The id of the session that `key` means to a verb; without a key, of `last`. Says which session `last` is.
     pub(crate) fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Error> {
-        which::find(self, store, key.unwrap_or("last"), want)
+        find_session::find(self, store, key.unwrap_or("last"), want)
     }
 
     pub(crate) fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Error> {
@@ -77,7 +77,7 @@ impl Desk {
             Ok::<_, Error>(recovered)
         };
         let locked = recover_and_lock::lock(&self.fs, store, &id, collect, recover)?;
-        which::refuse_gone_on(key, &locked.header)?;
+        find_session::refuse_gone_on(key, &locked.header)?;
         match want {
             Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, COMMIT_MORE)?,
             Want::Discard => {
@@ -96,7 +96,7 @@ impl Desk {
     /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
     pub(crate) fn to_look_at(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
-        let id = which::find_to_look(self, store, key, want)?;
+        let id = find_session::find_to_look(self, store, key, want)?;
         // A recant at work holds the lock: its journal does not mean an interruption.
         let locked = store.lock_session(&self.fs, &id);
         if !matches!(&locked, Err(error) if error.kind() == Kind::Busy) {

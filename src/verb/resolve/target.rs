@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::named_changes::TypedPath;
-use super::want::Want;
+use super::wanted_act::Want;
 use crate::compare::Picked;
 use crate::engine::{Effect, Verb};
 use crate::error::Error;

@@ -18,8 +18,8 @@ use crate::session::{ActingAgent, Keep, Locked, Session, Store, own_store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
+use crate::verb::resolve::acts_of_others;
 use crate::verb::resolve::go_on::{self, Begun};
-use crate::verb::resolve::news;
 
 /// Runs a command with its file changes held.
 ///
@@ -107,7 +107,7 @@ fn start(
     since: Time,
 ) -> Result<(Held, Option<Guest>), Error> {
     if wanted.is_heard {
-        news::tell(desk, store, &begun.session, begun.fresh)?;
+        acts_of_others::tell(desk, store, &begun.session, begun.fresh)?;
     }
     let company = Company::receive(desk, store, begun, wanted)?;
     let held = run_with(desk, store, begun, (wanted, &company), since);

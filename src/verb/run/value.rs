@@ -8,7 +8,7 @@ use crate::engine::LeftPath;
 use crate::error::{Error, Kind};
 use crate::fs::AbsPath;
 use crate::session::{Ending, Id, Sort};
-use crate::verb::act::value::Acted;
+use crate::verb::act::acted::Acted;
 
 /// A command that has run. JSON: docs/json.md.
 #[derive(Debug, Serialize)]

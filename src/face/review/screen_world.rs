@@ -17,7 +17,7 @@ use crate::session::Id;
 use crate::verb::Want;
 use crate::verb::agent::project_turns::Here;
 use crate::verb::parts::picks;
-use crate::verb::resolve::which;
+use crate::verb::resolve::find_session;
 use std::io::IsTerminal;
 
 /// The subject that the screen was opened for.
@@ -91,7 +91,7 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
     }
     // Who names none wants to decide: the newest that still holds something goes before one that is committed.
     let held = match (&args.id, call.store()?) {
-        (None, Some(store)) => which::find(call, store, "last", Want::Commit).ok(),
+        (None, Some(store)) => find_session::find(call, store, "last", Want::Commit).ok(),
         _ => None,
     };
     let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());

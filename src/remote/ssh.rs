@@ -10,13 +10,18 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::connection::Connection;
-use super::error::{lost, no_input, no_ssh, stalled, too_long};
+use super::error::lost;
+use super::error::no_input;
+use super::error::no_ssh;
+use super::error::stalled;
+use super::error::too_long;
 use super::frame::{Down, LIMIT, Up, WINDOW};
 use super::host::Target;
 use super::install_path::{PLACE, VERSION};
 use super::protocol::{MISSING, PROTOCOL};
 use super::request::Request;
-use super::send_frames::{Credit, Upwards, feed};
+use super::send_frames::feed;
+use super::send_frames::{Credit, Upwards};
 use super::signals::{Signals, Wire};
 use super::streams::{Input, Sink, Stream};
 use crate::error::{Error, Reason};
@@ -210,7 +215,7 @@ pub(super) fn on_terminal(sudo: bool, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::remote::ssh::*;
 
     #[test]
     fn the_texts_are_ones_that_every_shell_reads_alike() {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::Chosen;
-use super::turn::{Turn, Wrote, mark};
+use super::chosen_turns::Chosen;
+use super::turn::mark;
+use super::turn::{Turn, Wrote};
 use crate::fs::AbsPath;
 use crate::snapshot::Difference;
 

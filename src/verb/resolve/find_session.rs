@@ -5,7 +5,7 @@
 use super::killed_run;
 use super::scope::Scope;
 use super::scope::begun_in;
-use super::want::Want;
+use super::wanted_act::Want;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::AbsPath;
 use crate::session::{Header, Id, Named, Store};

@@ -2,7 +2,8 @@
 
 use super::finish;
 use super::finish::finish;
-use super::remove_prepared::{add_kept, clean};
+use super::remove_prepared::add_kept;
+use super::remove_prepared::clean;
 use super::undo_steps::undo;
 use crate::engine::error::stuck;
 use crate::engine::item;
