@@ -53,7 +53,7 @@ impl Recovery {
 /// Recovers all that was interrupted: an operation is undone, or settled if it had been done; a run that was cut off is collected.
 ///
 /// # Errors
-/// [`Kind::Busy`](crate::Kind::Busy): another works in the store. The store cannot be read.
+/// [`Kind::Busy`]: another works in the store. The store cannot be read.
 pub fn recover(desk: &Desk) -> Result<Recovery, Error> {
     let Some(store) = desk.store()? else { return Ok(Recovery::default()) };
     let settled = recover_and_lock::recover_alone(&desk.fs, store, || desk.say_waiting(store))?;

@@ -72,12 +72,12 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     let host = if is_here { None } else { far::asked_for(&cli.global) };
     match call(&cli, near.as_ref(), host.is_some()) {
         Ok(call) => sent(&call, cli, &args[1..], host),
-        Err((out, problem)) => finish(&out, Err(not_begun(cli.verb(), problem)), Effect::None),
+        Err(unmade) => finish(&unmade.0, Err(not_begun(cli.verb(), unmade.1)), Effect::None),
     }
 }
 
 /// The call of these words: with the settings, and the store of this machine. With an error comes what to print it by.
-fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, (Out, Error)> {
+fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, Box<(Out, Error)>> {
     let global = &cli.global;
     let form = if global.json || cli.verb().is_brief() { Form::Json } else { Form::Text };
     let out = |color| {
@@ -88,7 +88,7 @@ fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, (Out
         Ok(found) => found,
         // These two need no settings, and run even if the settings are wrong.
         Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => find_store::nowhere(),
-        Err(problem) => return Err((out(Color::Auto), problem)),
+        Err(problem) => return Err(Box::new((out(Color::Auto), problem))),
     };
     let color = match global.color {
         Some(color) => color,

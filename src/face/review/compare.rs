@@ -11,7 +11,7 @@ use crate::verb::{Named, Sides, Terms, diff as sessions};
 
 /// Two sides.
 pub enum Compare<'a> {
-    /// What a session holds, and what was there.
+    /// A session, and what was there.
     Session(&'a Id),
     /// The heads of two sessions.
     Pair(&'a Id, &'a Id),

@@ -1,6 +1,6 @@
 //! Acts on the tree: what commit, rollback, redo and undo have in common.
 //!
-//! In: a session, and what of it. Out: an [`Acted`](value::Acted), with what was left and what waits to be confirmed.
+//! In: a session, and what of it. Out: an [`Acted`](acted::Acted), with what was left and what waits to be confirmed.
 
 pub mod acted;
 pub mod carry_out;

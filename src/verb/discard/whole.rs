@@ -86,7 +86,7 @@ pub struct Skipped {
 /// Discards sessions. All are found, locked and checked before the first one is discarded. `reason`: for the log.
 ///
 /// # Errors
-/// [`Kind::Refused`](crate::Kind::Refused): one is not found, or changes of it are on the tree; the answer is no. `Busy`: another works in it.
+/// [`Kind::Refused`]: one is not found, or changes of it are on the tree; the answer is no. `Busy`: another works in it.
 pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: Option<&str>) -> Result<Sessions, Error> {
     let mut sessions: Vec<Locked> = Vec::new();
     let mut done = Sessions { dry_run, ..Sessions::default() };
