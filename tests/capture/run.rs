@@ -1718,6 +1718,18 @@ fn hints_at_pending(said: &common::Said) -> bool {
 }
 
 #[test]
+fn what_a_run_was_to_commit_and_could_not_is_told_of_by_the_next() {
+    each(|desk| {
+        desk.world.config("[commit]\ndeny = ['*.key']\n");
+        desk.run("echo 1 > one").ok();
+        let said = desk.held("--commit", "echo k > z.key").run();
+        assert!(said.stderr().contains("z.key") && hints_at_pending(&said), "{said}");
+        let said = desk.run("echo 3 > three").ok();
+        assert!(hints_at_pending(&said), "{said}");
+    });
+}
+
+#[test]
 fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
     each(|desk| {
         desk.made("mkdir elsewhere; mkdir elsewhere/.git");

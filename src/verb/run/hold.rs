@@ -31,7 +31,7 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     let since = crate::fs::exact_now();
     let noting = interrupt::note(OnSignal::Stops);
     let mut begun = go_on::begin(desk, &store, wanted.aim, &start_of(wanted.program.argv())).map_err(error::not_started)?;
-    let (held, company) = match start(desk, &store, &mut begun, wanted, since) {
+    let (held, guest, knows_of_pending) = match start(desk, &store, &mut begun, wanted, since) {
         Ok(started) => started,
         // The command ran: what it changed lies in the session.
         Err(why) if why.reason() == Some(&Reason::Uncollected) => return Err(why),
@@ -44,7 +44,7 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
         }
     };
     drop(noting);
-    end(desk, &store, begun, (held, company), wanted)
+    end(desk, &store, begun, (held, guest, knows_of_pending), wanted)
 }
 
 /// The store, with what was cut off in it recovered.
@@ -98,14 +98,14 @@ impl Company {
     }
 }
 
-/// Runs the command. It was not started if this fails, but for a run that is not collected.
+/// Runs the command; true if the user knows of a pending session. It was not started if this fails, but for a run that is not collected.
 fn start(
     desk: &Desk,
     store: &Store,
     begun: &mut Begun,
     wanted: &Wanted<'_>,
     since: Time,
-) -> Result<(Held, Option<Guest>), Error> {
+) -> Result<(Held, Option<Guest>, bool), Error> {
     if wanted.is_heard {
         acts_of_others::tell(desk, store, &begun.session, begun.fresh)?;
     }
@@ -119,7 +119,8 @@ fn start(
         }
         Company::Agent(guest) => Some(guest),
     };
-    Ok((held?, guest))
+    let (held, knows_of_pending) = held?;
+    Ok((held, guest, knows_of_pending))
 }
 
 fn run_with(
@@ -128,7 +129,7 @@ fn run_with(
     begun: &mut Begun,
     (wanted, company): (&Wanted<'_>, &Company),
     since: Time,
-) -> Result<Held, Error> {
+) -> Result<(Held, bool), Error> {
     let Begun { session, fresh } = begun;
     let mut knows_of_pending = false;
     let plan = plan(desk, store, session, (&wanted.places, company.passes(), wanted.program.argv().first()), since)?;
@@ -157,10 +158,7 @@ fn run_with(
     };
     let held = hold(&desk.fs, store, session, plan, &command, &cwd, &mut hear);
     drop(door);
-    if knows_of_pending {
-        hints::remember(desk, session);
-    }
-    held
+    Ok((held?, knows_of_pending))
 }
 
 /// Tells what of the places that were asked for is not as it was asked for.
@@ -176,7 +174,7 @@ fn end(
     desk: &Desk,
     store: &Store,
     mut begun: Begun,
-    (mut held, guest): (Held, Option<Guest>),
+    (mut held, guest, knows_of_pending): (Held, Option<Guest>, bool),
     wanted: &Wanted<'_>,
 ) -> Result<Ran, Error> {
     held.warnings.iter().for_each(|warning| desk.caller.tell(Fact::Warning(warning)));
@@ -192,7 +190,7 @@ fn end(
         None if begun.fresh => Of::New,
         None => Of::Earlier,
     };
-    settle_changes::settle(desk, store, begun, (held, of), wanted)
+    settle_changes::settle(desk, store, begun, (held, of, knows_of_pending), wanted)
 }
 
 /// Merges steps of which there are too many by the settings, and tells of it.

@@ -1,5 +1,6 @@
 //! The fate of what a command changed: held, committed, set aside or dropped.
 
+use super::hints;
 use super::terms::{Then, Wanted};
 use super::value::{Beyond, Fate, Of, Passed, Ran};
 use crate::capture::{Held, Network};
@@ -11,11 +12,17 @@ use crate::verb::discard::free_overdue;
 use crate::verb::error;
 use crate::verb::resolve::go_on::Begun;
 
-/// Does with a session what was asked for.
+/// Does with a session what was asked for. `knows_of_pending`: the user was told of a pending session, and is not told of this one later.
 ///
 /// # Errors
 /// A system call failed. That a commit came to nothing is no error of the run.
-pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), wanted: &Wanted<'_>) -> Result<Ran, Error> {
+pub fn settle(
+    desk: &Desk,
+    store: &Store,
+    begun: Begun,
+    (held, of, knows_of_pending): (Held, Of, bool),
+    wanted: &Wanted<'_>,
+) -> Result<Ran, Error> {
     let Begun { mut session, fresh } = begun;
     let id = session.id().clone();
     let went_well = held.ending == Ending::Exited(0) && held.too_much.is_none();
@@ -30,7 +37,12 @@ pub fn settle(desk: &Desk, store: &Store, begun: Begun, (held, of): (Held, Of), 
             Ok(acted) => Fate::Committed(Box::new(acted)),
             Err(why) => Fate::NotCommitted(error::still_held(why, &id)),
         },
-        Then::Commit | Then::Hold => Fate::Held,
+        Then::Commit | Then::Hold => {
+            if knows_of_pending {
+                hints::remember(desk, &session);
+            }
+            Fate::Held
+        }
     };
     let is_gone = fresh && matches!(fate, Fate::Nothing);
     if is_gone {
