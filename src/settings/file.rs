@@ -97,7 +97,9 @@ impl<'a> File<'a> {
     }
 
     fn unknown(&self, key: &str) -> Error {
-        let near = self.rows.iter().map(|row| row.key).min_by_key(|known| unlikeness(known, key)).unwrap_or_default();
+        let table = |key: &str| key.rsplit_once('.').map(|(table, _)| table.to_owned());
+        let likeness = |known: &&str| (unlikeness(known, key), table(known) != table(key));
+        let near = self.rows.iter().map(|row| row.key).min_by_key(likeness).unwrap_or_default();
         let error = self.refused(format_args!("unknown key {key:?}; the nearest known one is {near:?}"));
         error.with_remedy(command("config") + " shows the known keys once the file is mended")
     }

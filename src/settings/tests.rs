@@ -99,6 +99,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         ("[pagers]", "pagers", "pager"),
         ("[agent.cloud]\npass = []", "agent.cloud.pass", "capture.pass"),
         ("[remotes.'a.b']\nstroe = 'x'", "remotes.NAME.stroe", "remotes.NAME.store"),
+        ("[remotes.web]\nfrob = 1", "remotes.NAME.frob", "remotes.NAME.store"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(&format!("{key:?}")) && error.contains(&format!("{near:?}")), "{text}: {error}");
