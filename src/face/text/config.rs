@@ -50,7 +50,11 @@ fn row(Setting { key, value, from }: &Setting) -> Row<'_> {
         From::Option(name) => (*name).to_owned(),
         From::Default | From::File => from.to_string(),
     };
-    (key, lines(value), source)
+    let lines = match value {
+        Value::None if key == "store.path" => vec!["none: no home directory is known".into()],
+        value => lines(value),
+    };
+    (key, lines, source)
 }
 
 fn lines(value: &Value) -> Vec<String> {
