@@ -177,7 +177,7 @@ pub const TOOLS: [Tool; 14] = [
         title: "The turns of agents",
         about: "The turns of agents in this project, as their hooks told them, the newest first: prompt, how many files were written.",
         effect: Effect::Looks,
-        fields: &[field("agent", Kind::Text, "Turns of the agent of this word alone"), CURSOR],
+        fields: &[field("agent", Kind::Text, "Turns of one agent alone, by the name of its program"), CURSOR],
         results: &[("agent turns --brief", "{}")],
     },
     Tool {
