@@ -15,7 +15,7 @@ static MEMORY: ExitingAllocator = ExitingAllocator;
 /// The process that ends so. A child that came of it aborts: its status would be taken for that of the command.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// The exit status of an act that can be neither finished nor undone now; `cli::exit` has the others.
+/// The exit status of an act that can be neither finished nor undone now; `face::exit` has the others.
 const STATUS: i32 = 7;
 
 const WHY: &[u8] =

@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::verbs::Cli;
+use super::{one_verb, settings};
 
 struct Group {
     title: &'static str,
@@ -36,8 +37,8 @@ const GROUPS: [Group; 7] = [
 
 /// Reads a call. Errors: clap's; a request for help is one of them.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    // Most calls are right, and the help of all verbs takes longer to put together than a short verb takes in all.
-    match Cli::command().try_get_matches_from(args).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+    // Most calls are right, and all verbs with their help take longer to put together than a short verb takes in all.
+    match one_verb::command(args).try_get_matches_from(args).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {}
         done => return done,
     }
@@ -63,7 +64,7 @@ fn command() -> Command {
 pub fn definition() -> Command {
     let command = Cli::command();
     let globals: Vec<_> = command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true)).collect();
-    command.mut_subcommands(|verb| without(verb, &globals))
+    command.mut_subcommand("config", |verb| verb.after_help(settings::config())).mut_subcommands(|verb| without(verb, &globals))
 }
 
 /// Hides `globals` in a verb and below: clap passes on those that a verb does not have itself.

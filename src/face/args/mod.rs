@@ -5,6 +5,7 @@ mod agent;
 mod apply;
 pub mod help;
 mod inspect;
+mod one_verb;
 mod run;
 mod session;
 mod settings;

@@ -10,7 +10,6 @@ use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
 use super::inspect::{Cat, Diff, Log, Page, Review, Steps};
 use super::run::{Doctor, Run, Shell};
 use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
-use super::settings;
 use super::snapshot::SnapshotVerb;
 use crate::settings::{Choice, Color};
 
@@ -239,7 +238,6 @@ type.")]
     /// Try what works here, and tell what to set where it does not
     Doctor(Doctor),
     /// Print the settings in force, and where each comes from
-    #[command(after_help = settings::config())]
     Config,
     /// Print a shell's completions
     Completions(Completions),
