@@ -113,7 +113,7 @@ impl Out {
         self.flush();
         let bytes = self.kept.as_ref().map(|kept| kept.0.borrow().clone()).unwrap_or_default();
         let lines = String::from_utf8_lossy(&bytes);
-        lines.lines().map(|line| line.strip_prefix("recant: ").unwrap_or(line).to_owned()).collect()
+        lines.lines().map(str::to_owned).collect()
     }
 
     /// True if all that is printed is kept: nothing may be drawn on the terminal.
@@ -359,7 +359,9 @@ impl Out {
 
     fn tell(&self, kind: fn(String) -> Told, text: impl Display) {
         if self.is_text() {
-            self.message(format!("recant: {}\n", escape_terminal::message(&text.to_string())).as_bytes());
+            // A screen knows who says it.
+            let who = if self.is_kept() { "" } else { "recant: " };
+            self.message(format!("{who}{}\n", escape_terminal::message(&text.to_string())).as_bytes());
         } else {
             self.message(&json::line(&kind(text.to_string())));
         }

@@ -374,7 +374,6 @@ const RIGHT_LOOKS: &[(&str, &str, &str)] = &[
     ("src/session/run_record.rs", "EARLIER", "a mark in a stored note"),
     ("src/verb/undo.rs", "agent install ", "the words of a command"),
     // Until the screen and differences return values.
-    ("src/face/out.rs", "recant: ", "the screen's"),
     ("src/face/review/session.rs", ", not shown", "remarks of a difference"),
     ("src/face/screen/sheet.rs", "conflict", "remarks of a difference"),
     ("src/compare/html/file_part.rs", "mode ", "remarks of a difference"),

@@ -25,8 +25,8 @@ pub fn outside(n: u64, path: &Path) -> String {
 pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
 
 /// Says it: what must not be missed as a warning, the rest as a note.
-pub fn tell(out: &Out, said: &Fact<'_>) {
-    match said {
+pub fn tell(out: &Out, fact: &Fact<'_>) {
+    match fact {
         Fact::Run(notice) => notice::tell(out, notice),
         Fact::Finished(signal) => out.note(format_args!("{signal} came when all was done: it is finished")),
         Fact::Last { id, elsewhere } => {
