@@ -109,6 +109,17 @@ pub struct Dir {
     known: OnceLock<bool>,
 }
 
+/// The reach of a path from a directory that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// All that this process reaches.
+    Everything,
+    /// All below the directory.
+    Beneath,
+    /// All below the directory, which is the root.
+    FromRoot,
+}
+
 /// A name in a directory, and its sort where the file system tells that.
 pub type NameAndSort = (Vec<u8>, Option<Sort>);
 
@@ -226,6 +237,23 @@ impl Dir {
         let opened = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()));
         let (fd, readable) = opened.at("open the directory above", self.shown())?;
         Ok(Self::of(fd, self.path.parent().unwrap_or(&self.path).into(), readable))
+    }
+
+    /// Opens a directory as another process does that stands in this one: links are followed, but none of /proc's, which lead anywhere.
+    pub fn open_as_another(&self, path: &[u8], may_reach: Reach) -> Result<Self, IoError> {
+        let resolve = ResolveFlags::NO_MAGICLINKS
+            | match may_reach {
+                Reach::Everything => ResolveFlags::empty(),
+                Reach::Beneath => ResolveFlags::BENEATH,
+                Reach::FromRoot => ResolveFlags::IN_ROOT,
+            };
+        let path = if path.is_empty() { b"." } else { path };
+        let shown = self.path.join(std::ffi::OsStr::from_bytes(path));
+        let opened = readable_or_path(|flags| rustix::fs::openat2(&self.fd, path, OPEN | flags, Mode::empty(), resolve));
+        let (fd, readable) = opened.at(OPEN_DIR, self::shown(&shown))?;
+        // Where it lies in this process's view.
+        let path = std::fs::read_link(of_fd(fd.as_fd())).unwrap_or(shown);
+        Ok(Self::of(fd, path, readable))
     }
 
     /// Opens a regular file some directories below for reading; no component may be a link, leave this directory or cross a mount. Never
@@ -398,6 +426,17 @@ pub fn is_known(fd: impl AsFd) -> io::Result<bool> {
         [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0x2fc1_2fc1, 0xca45_1a4e];
     let magic = rustix::fs::fstatfs(fd)?.f_type;
     Ok(KNOWN.contains(&(magic & 0xffff_ffff)))
+}
+
+/// True if an open object lies in an overlay: statfs(2).
+pub fn is_overlay(fd: impl AsFd) -> io::Result<bool> {
+    const OVERLAY: rustix::fs::FsWord = 0x794c_7630;
+    Ok(rustix::fs::fstatfs(fd)?.f_type & 0xffff_ffff == OVERLAY)
+}
+
+/// The sort of what a path leads to; a link at its end is not followed. `None` if that is unknown.
+pub fn sort_at(path: &Path) -> Option<Sort> {
+    sort_of(FileType::from_raw_mode(rustix::fs::lstat(path).ok()?.st_mode))
 }
 
 /// True if an error of opening a directory means that its path leads to none now: a part is missing, no directory, or a link.

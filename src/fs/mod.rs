@@ -31,7 +31,7 @@ mod xattr;
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
 pub use copy::next_extent;
 pub use device_number::Dev;
-pub use dir::{Dir, Entry, Inode, Sort, Stat, Time, leads_nowhere, stat_of, xattrs_of};
+pub use dir::{Dir, Entry, Inode, Reach, Sort, Stat, Time, is_overlay, leads_nowhere, sort_at, stat_of, xattrs_of};
 pub use door::Fs;
 pub use interrupt::{Input, Noting, OnSignal, end_by, give_back, status};
 pub use lease::{Writers, ignore_what_would_end_it, writers};

@@ -247,7 +247,6 @@ fn run_of(history: &History, by: Option<&ActingAgent>) -> Run {
         first: None,
         ending: history.ending,
         took: None,
-        on: None,
         boot: String::new(),
         places: Vec::new(),
         coverage: Vec::new(),

@@ -64,7 +64,7 @@ pub use run_record::{Arg, Coverage, Ending, Failed, FileCopy, How, Place, Run, b
 pub use sides::Side;
 pub use squash::Keep;
 pub use stage::{Staging, Write};
-pub use steps::{Added, Base, HeaderFacts, PartedPaths, Step, StepList, is_block};
+pub use steps::{Added, HeaderFacts, PartedPaths, Step, StepList, is_block};
 pub use store::{Broken, Named, Store};
 pub use undo_target::{Acts, BROUGHT_BACK, FREED, Inverse, UndoableAct};
 pub use unreadable::Remains;

@@ -237,7 +237,7 @@ impl Locked {
         // They show it still.
         self.remove_blocks(fs)?;
         let told = HeaderFacts { changes, mounts: self.header.mounts.clone(), freed };
-        self.add_step(fs, &Net::open(self)?, (step, &added), &run, (told, None))?;
+        self.add_step(fs, &Net::open(self)?, (step, &added), &run, told)?;
         Ok(now)
     }
 }

@@ -160,9 +160,6 @@ pub struct Run {
     /// The time that it took, in ns; missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
-    /// The step that it stands on, where that is not the one at the head: it goes on in the upper of the head's step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<u32>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
     pub places: Vec<Place>,

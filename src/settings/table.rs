@@ -111,6 +111,8 @@ settings! { |home|
     "capture.caches" caches: Locations = caches::usual(home), like "['~/.cache']" shown "those of npm, cargo, go, mvn, gradle, `~/.cache`";
     /// `run` keeps the originals of up to 500 files
     "capture.keep_before" keep_before: Flag = true, like "true";
+    /// `run` hears of renames, and of links of git (seccomp)
+    "capture.listen" listen: Flag = true, like "true";
     /// a deleted directory with more files is large
     "checkpoint.max_files" max_files: Number<u64> = 100, like "100";
     /// so is one with more bytes

@@ -160,10 +160,7 @@ impl Opened<'_> {
             Sides::Step(0) => return Err(step_0(session.id())),
             Sides::Step(n) if running != Some(n) => (n, Pair::Step(latest, list.get(header, n)?)),
             Sides::Since(n) => (n, Pair::Since(latest, [n, last])),
-            _ => {
-                let on = latest.run()?.and_then(|run| run.on).unwrap_or(header.head());
-                (on, Pair::Running(latest, [on, last]))
-            }
+            _ => (header.head(), Pair::Running(latest, [header.head(), last])),
         };
         list.check(header, n)?;
         if matches!(pair, Pair::Since(..)) && n != 0 && n != last && !header.chain().contains(&n) {

@@ -89,7 +89,7 @@ fn made(
         let Step { argv, cwd, uid, by, started, took, ending, .. } = begins.clone();
         header.by = by.clone();
         let notes = [&run.notes[..], &[note]].concat();
-        let run = Run { argv, cwd, uid, by, started, took, ending, notes, on: None, ..run.clone() };
+        let run = Run { argv, cwd, uid, by, started, took, ending, notes, ..run.clone() };
         let session = Session::new(arriving.dir.again()?, header);
         session.write_first(fs, &changes, lines, &run)?;
         Ok::<_, crate::error::Error>(session.header)

@@ -458,3 +458,31 @@ fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhe
         assert_eq!(said_by_git(desk, "status --short"), "");
     });
 }
+
+#[test]
+fn git_clones_a_directory_in_each_step_whatever_the_names_of_its_files() {
+    each_with_git(|desk| {
+        // One repository's files have one name each, the other's two, as after a clone outside.
+        desk.made("cp -a .git one; cp -a .git two; cp -al two third");
+        for step in 1..4 {
+            let script = format!(
+                "for from in one two; do
+                     git clone -q $from a{step}$from && git clone -q $from b{step}$from || exit 1
+                     git -c protocol.file.allow=always submodule add -q \"$PWD/$from\" c{step}$from || exit 1
+                     git -C b{step}$from fsck --strict || exit 1
+                 done
+                 cp -al one l{step} && link one/HEAD name{step} && test $(stat -c %h name{step}) -gt 1"
+            );
+            desk.held("--session s", &script).run().ok();
+        }
+        desk.recant("commit s").ok();
+        for clone in ["a1one", "b2two", "c3two", "a3one"] {
+            assert_eq!(said_by_git(desk, &format!("-C {clone} fsck --strict")), "");
+            assert_eq!(desk.world.read(format!("{clone}/f")), "1\n");
+        }
+        let before = desk.world.manifest();
+        desk.recant("rollback s").ok();
+        desk.recant("redo s").ok();
+        before.assert_same(&desk.world.manifest(), "taken back and done again");
+    });
+}

@@ -20,6 +20,7 @@ mod git;
 mod mounted;
 mod parts;
 mod programs;
+mod renames;
 mod room;
 mod run;
 mod steps;

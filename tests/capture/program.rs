@@ -48,7 +48,7 @@ fn attempt() -> Result<Ending, Error> {
         let confinement = Confinement::make(&dirs, &[], Network::Open)?;
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
         let command =
-            Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None };
+            Command { argv, env: Vec::new(), linger, network: Network::Open, keeps_before: false, listens: true, max_size: None };
         return Ok(run_command(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
@@ -73,10 +73,10 @@ fn attempt() -> Result<Ending, Error> {
         fs.remove_all(held.at(left.as_bytes()))?;
     }
     let (sealed, net) = (Sealed::default(), Net::empty());
-    let laid = plan.lay_out(&fs, &held, &[], (1, &sealed, None))?;
+    let laid = plan.lay_out(&fs, &held, &[], (1, &sealed))?;
     let ended = run_captured(
         &laid,
-        &Command { argv, env: Vec::new(), linger, network: Network::Open, joins: false, keeps_before: false, max_size: None },
+        &Command { argv, env: Vec::new(), linger, network: Network::Open, keeps_before: false, listens: true, max_size: None },
         &mut |event| match event {
             Event::SettingUp | Event::InMemory(_) => {}
             Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),

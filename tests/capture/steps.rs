@@ -659,54 +659,6 @@ fn a_session_whose_command_s_note_is_empty_stands_at_its_last_step_and_that_is_s
     assert_eq!(desk.world.read("four"), "4\n");
 }
 
-/// Over a sealed upper hard links part at a write, and a user's rename of a directory fails. In the same upper neither happens.
-#[test]
-fn a_command_in_the_upper_of_the_last_one_is_one_step_with_it_as_if_both_were_one() {
-    each(|desk| {
-        let before = desk.made("echo base > base; mkdir d; echo x > d/x");
-        stepped(desk, &["rm base", "echo 1 > one; ln one hard; mkdir n; echo in > n/in; echo y >> d/x"]);
-        let one_upper = |script: &str| desk.held("--session s --one-upper", script).run().ok();
-        let said = one_upper("echo 2 >> one; cat hard; stat -c %h one");
-        assert_eq!(said.stdout(), "1\n2\n2\n", "{said}");
-        assert!(said.stderr().contains("step 3 of session"), "{said}");
-        if desk::has("perl") {
-            one_upper("perl -e 'rename \"n\", \"m\" or die \"$!\"'");
-        } else {
-            one_upper("mv n m");
-        }
-        assert!(one_upper("true").stderr().is_empty(), "it is the same step");
-        assert_eq!(one_upper("cat one hard m/in d/x; rm hard; ls").stdout(), "1\n2\n1\n2\nin\nx\ny\nd\nm\none\n");
-        let told = desk.recant("steps s --json").ok().json();
-        let on: Vec<_> = told["steps"].as_array().unwrap().iter().map(|step| step["on"].as_u64().unwrap()).collect();
-        assert_eq!(on, [1, 1, 1, 1, 0], "each in place of the one before: {told}");
-        // What they are in place of can be gone back to.
-        desk.recant("rewind s 2").ok();
-        assert_eq!(desk.held("--session s", "ls; cat one hard").run().ok().stdout(), "d\nhard\nn\none\n1\n1\n");
-        desk.recant("rewind s 5").ok();
-        desk.recant("commit s").ok();
-        let names = desk.world.manifest().0.into_keys().map(|path| String::from_utf8(path).unwrap()).collect::<Vec<_>>();
-        assert_eq!(names, [".", "d", "d/x", "m", "m/in", "one"]);
-        assert_eq!((desk.world.read("one"), desk.world.read("d/x")), ("1\n2\n".into(), "x\ny\n".into()));
-        desk.recant("rollback s").ok();
-        desk.world.manifest().assert_same(&before, "taken back");
-    });
-}
-
-#[test]
-fn a_killed_command_in_the_upper_of_the_last_one_is_collected_in_its_place() {
-    each(|desk| {
-        stepped(desk, &["echo 1 > one", "echo 2 > two; ln two link"]);
-        let waiting = desk.start("--session s --one-upper", "echo more >> two; echo ready; read go");
-        assert!(desk.recant("diff s").ok().stdout().contains("+more"), "it is looked at");
-        killed(desk, waiting);
-        assert_eq!(desk.recant("cat s link").ok().stdout(), "2\nmore\n");
-        let told = desk.recant("steps s --json").ok().json();
-        assert_eq!((&told["steps"][0]["on"], &told["head"]), (&1.into(), &3.into()));
-        desk.recant("rewind s 2").ok();
-        assert_eq!(desk.recant("cat s link").ok().stdout(), "2\n");
-    });
-}
-
 /// A branch from an early step takes none of the newest steps away, whichever branch they are of.
 #[test]
 fn the_newest_steps_of_all_branches_are_kept() {

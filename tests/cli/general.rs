@@ -472,6 +472,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /world/home/.gradle/caches
     /world/home/.cache
     capture.keep_before true default
+    capture.listen true default
     checkpoint.max_files 100 default
     checkpoint.max_size 1.0 MiB file
     checkpoint.on_limit partial file

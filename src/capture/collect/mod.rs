@@ -10,6 +10,7 @@ mod change_of_name;
 mod collect_run;
 mod copied_file;
 mod covered_directories;
+pub mod cut_off_rename;
 mod deletions;
 pub mod facts;
 mod foreign_changes;

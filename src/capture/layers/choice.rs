@@ -128,14 +128,13 @@ fn choose_over(
         first: Some(earlier.first()),
         ending: Some(Ending::Exited(0)),
         took: Some(0),
-        on: None,
         scratch: Vec::new(),
         ..earlier.clone()
     };
     let mut sealed = Sealed::of(&held, session, session.header.chain())?;
     leave_out(fs, &held, (Route::of(earlier.uid), &earlier.places), &mut sealed, session)?;
     let net = Net::open(session)?;
-    let over = StepsBelow { net: &net, sealed: &sealed, step, base: None };
+    let over = StepsBelow { net: &net, sealed: &sealed, step };
     // Left by a choice that was cut off.
     remove_uppers(fs, &held, &record.places, step)?;
     open_up::forget(fs, &held, &record.places.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
@@ -327,6 +326,6 @@ fn keep(
     let step = Step { uid, chosen: true, ..Step::of(record, session.header.head(), &added.own, size_of(&added.own)) };
     let facts = header_facts(session, &added.own, changes)?;
     let run = Run { places: record.places.clone(), ..earlier };
-    session.add_step(fs, net, (step, &added), &run, (facts, None))?;
+    session.add_step(fs, net, (step, &added), &run, facts)?;
     Ok(ChoiceMade { step: Some(n), changes })
 }

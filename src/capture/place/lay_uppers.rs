@@ -4,8 +4,6 @@ use std::io;
 
 use super::layout::{Layer, Need, Route, Target, directory};
 use super::{copy_mounted_file, lay_pieces};
-use crate::capture::layers::merge_uppers::{LinkOrCopy, merge};
-use crate::capture::layers::opened_modes;
 use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::layers::upper_metadata::dress;
 use crate::capture::run::ids::Ids;
@@ -25,7 +23,6 @@ pub struct LayingUppers<'a> {
     free: u32,
     step: u32,
     sealed: &'a Sealed,
-    joined: Option<u32>,
     /// The places that could not be made ready, and why.
     pub uncovered: Vec<(AbsPath, String)>,
 }
@@ -36,11 +33,11 @@ impl<'a> LayingUppers<'a> {
         held: &'a Dir,
         (route, ids): (Route, &'a Ids),
         known: &'a [Place],
-        (step, sealed, joined): (u32, &'a Sealed, Option<u32>),
+        (step, sealed): (u32, &'a Sealed),
     ) -> Result<Self, Error> {
         let (uppers, works) = (directory(fs, held.at(b"upper"))?, directory(fs, held.at(b"work"))?);
         let free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
-        Ok(Self { fs, held, uppers, works, route, ids, known, free, step, sealed, joined, uncovered: Vec::new() })
+        Ok(Self { fs, held, uppers, works, route, ids, known, free, step, sealed, uncovered: Vec::new() })
     }
 
     /// Makes the directories of one overlay. `None` if its place cannot be captured: it stays read-only.
@@ -81,27 +78,7 @@ impl<'a> LayingUppers<'a> {
 
     /// Makes the upper. Returns the bytes that were copied into it; `None` if the place cannot be captured.
     fn fill_upper(&mut self, target: &Target, place: &mut Place, below: &[Dir]) -> Result<Option<u64>, Error> {
-        let begins = self.joined_upper(place)?;
-        if target.sort == Sort::File {
-            return self.copy_file(target, place, begins.as_ref().or(below.first()));
-        }
-        let Some(begins) = begins else { return self.cover(target, place, below) };
-        let (step, name) = (self.step, place.upper_name(self.step));
-        let upper = self.uppers.at(&name);
-        self.fs.remove_all(upper)?;
-        let from = (vec![(step, begins)], None);
-        let notes = merge(self.fs, (self.route, self.sealed), from, (upper, &name), LinkOrCopy::Copy)?;
-        opened_modes::append(self.fs, &self.uppers, &notes)?;
-        // What the joined step made of its time counts.
-        place.mtime = None;
-        Ok(Some(0))
-    }
-
-    /// The upper of the joined step, if there is one.
-    fn joined_upper(&self, place: &Place) -> Result<Option<Dir>, Error> {
-        let Some(name) = self.joined.map(|step| place.upper_name(step)) else { return Ok(None) };
-        let at = self.uppers.at(&name);
-        if at.stat().is_ok_and(|stat| stat.is_some()) { Ok(at.open_dir().map(Some)?) } else { Ok(None) }
+        if target.sort == Sort::File { self.copy_file(target, place, below.first()) } else { self.cover(target, place, below) }
     }
 
     fn copy_file(&mut self, target: &Target, place: &mut Place, from: Option<&Dir>) -> Result<Option<u64>, Error> {

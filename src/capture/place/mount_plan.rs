@@ -155,14 +155,8 @@ impl Plan {
 
     /// Makes the upper and work directories of a step below `held`, over the `sealed` uppers of earlier ones. A place of `known` keeps its
     /// number. The uppers begin as those of the step `joined`, if there is one; else each upper looks like the directory that it covers.
-    pub fn lay_out(
-        mut self,
-        fs: &Fs,
-        held: &Dir,
-        known: &[Place],
-        (step, sealed, joined): (u32, &Sealed, Option<u32>),
-    ) -> Result<Laid, Error> {
-        let mut laying = LayingUppers::new(fs, held, (self.route, &self.ids), known, (step, sealed, joined))?;
+    pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place], (step, sealed): (u32, &Sealed)) -> Result<Laid, Error> {
+        let mut laying = LayingUppers::new(fs, held, (self.route, &self.ids), known, (step, sealed))?;
         let mut layers = Vec::with_capacity(self.targets.len());
         for target in std::mem::take(&mut self.targets) {
             if let Some(layer) = laying.layer(&target)? {

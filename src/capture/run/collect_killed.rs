@@ -1,6 +1,8 @@
 //! Collects the run of a session whose recant was killed.
 
 use super::keep_changes::{StepsBelow, facts, forget, keep, keep_before, keep_first};
+use crate::capture::collect::cut_off_rename::put_all_back;
+use crate::capture::collect::facts::full_path;
 use crate::capture::collect::{Collected, clear, collect};
 use crate::capture::error::uncollected;
 use crate::capture::layers::merge_many::leave_out;
@@ -8,7 +10,7 @@ use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::place::layout::{Route, directory};
 use crate::error::Error;
 use crate::fs::{Dir, Fs};
-use crate::session::{Base, Locked, Net, Run, Session, Store, part};
+use crate::session::{Locked, Net, Run, Session, Store, part};
 
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
 /// may have lost content: the session is marked. Returns the number of changes.
@@ -38,7 +40,7 @@ fn collect_recorded(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64,
     // The power may have taken the directory with all that was in it.
     directory(fs, held.at(b"upper"))?;
     let unsynced = record.may_lack();
-    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default(), None))?;
+    let collected = collected(fs, store, session, &held, (&mut record, &Net::empty(), &Sealed::default()))?;
     let own = collected.composed.added.own;
     keep_first(fs, session, &record, &own, unsynced)?;
     if session.header.uncollected { keep_nothing(fs, session, unsynced) } else { Ok(session.header.counts.changes) }
@@ -64,14 +66,12 @@ fn collect_going_on(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir) ->
 
 fn collect_into(fs: &Fs, store: &Store, session: &mut Locked, held: &Dir, record: &mut Run) -> Result<(), Error> {
     let unsynced = record.may_lack();
-    let base = record.on.map(|on| Base::at(session, on)).transpose()?;
-    let net = base.as_ref().map_or_else(|| Net::open(session), |base| Ok(Net::of(&base.changes)))?;
-    let chain = base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone());
-    let mut sealed = Sealed::of(held, session, chain)?;
+    let net = Net::open(session)?;
+    let mut sealed = Sealed::of(held, session, session.header.chain())?;
     // Another boot's blocks are gone.
     leave_out(fs, held, (Route::of(record.uid), &record.places), &mut sealed, session)?;
-    let collected = collected(fs, store, session, held, (record, &net, &sealed, base.as_ref()))?;
-    keep(fs, session, held, (record, base.as_ref()), &collected, unsynced)
+    let collected = collected(fs, store, session, held, (record, &net, &sealed))?;
+    keep(fs, session, held, record, &collected, unsynced)
 }
 
 /// Collects what a killed recant left as a step over others.
@@ -80,18 +80,38 @@ fn collected(
     store: &Store,
     session: &Session,
     held: &Dir,
-    (record, net, sealed, base): (&mut Run, &Net, &Sealed, Option<&Base>),
+    (record, net, sealed): (&mut Run, &Net, &Sealed),
 ) -> Result<Collected, Error> {
     let mut collected = {
         let step = if session.is_going_on()? { session.header.next_step() } else { 1 };
-        let facts = facts(held, record, store, session, StepsBelow { net, sealed, step, base })?;
-        let collected = collect(&facts, fs)?;
+        let left = end_renames(fs, held, record, step)?;
+        let facts = facts(held, record, store, session, StepsBelow { net, sealed, step })?;
+        let mut collected = collect(&facts, fs)?;
         clear(fs, &facts, &collected)?;
+        collected.warnings.extend(left);
         collected
     };
     keep_before(fs, session, record, &mut collected)?;
     record.note(&collected.warnings);
     Ok(collected)
+}
+
+/// Puts back what renames of directories that were under way were to move. A sentence for each that cannot be put back whole.
+fn end_renames(fs: &Fs, held: &Dir, record: &Run, step: u32) -> Result<Vec<String>, Error> {
+    let mut left = Vec::new();
+    if Route::of(record.uid) == Route::Root {
+        return Ok(left);
+    }
+    let uppers = held.at(b"upper").open_dir()?;
+    for place in record.places.iter().filter(|place| place.file.is_none()) {
+        let name = place.upper_name(step);
+        if uppers.at(&name).stat()?.is_some() {
+            for below in put_all_back(fs, &uppers.at(&name).open_dir()?)? {
+                left.push(format!("{}: files of a directory that was being renamed", full_path(&place.path, &below)?));
+            }
+        }
+    }
+    Ok(left)
 }
 
 /// Keeps a run in memory whose recant, or machine, was stopped right before the header got its name: the session has what the uppers held;

@@ -13,10 +13,10 @@ pub struct Command {
     pub linger: Linger,
     /// The part of the network that it can reach.
     pub network: Network,
-    /// True if it goes on in the upper of the step at the head, in place of that step.
-    pub joins: bool,
     /// True if what the files that it changes held before is kept: `capture.keep_before`.
     pub keeps_before: bool,
+    /// True if some of its calls are heard of before the kernel carries them out: `capture.listen`.
+    pub listens: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
 }
@@ -29,8 +29,8 @@ impl Command {
             env: Vec::new(),
             linger: Linger::Wait,
             network: Network::Open,
-            joins: false,
             keeps_before: false,
+            listens: true,
             max_size: None,
         }
     }

@@ -28,7 +28,7 @@ use crate::capture::space::uppers_in_memory::Memory;
 use crate::error::{At, Error, Kind};
 use crate::fs::{AbsPath, Dir, Fs, OnSignal, interrupt};
 use crate::session::{
-    ActingAgent, Arg, Base, Coverage, Ending, Header, How, Locked, Net, Place, Run, Session, Sort, Store, boot_id, part,
+    ActingAgent, Arg, Coverage, Ending, Header, How, Locked, Net, Place, Run, Session, Sort, Store, boot_id, part,
 };
 
 /// A run that is over and collected.
@@ -114,23 +114,20 @@ fn attempt(
     let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
     let net = Net::open(session)?;
     plan.refuse_unseen(known, &net)?;
-    let joined = joined_step(session, command)?;
-    let base = joined.map(|head| below(session, head)).transpose()?;
-    let (step, sealed) = (session.header.next_step(), seal_below(fs, &held, session, base.as_ref(), (plan.route, known))?);
+    let (step, sealed) = (session.header.next_step(), seal_below(fs, &held, session, (plan.route, known))?);
     let memory = memory_for(&held, plan.route, command, session.id().as_str(), hear)?;
     // Left by a choice that was cut off: a place that this command has not would keep it.
     if session.header.lines > 0 {
         remove_uppers(fs, &held, known, step)?;
     }
     open_up::forget(fs, &held, &known.iter().map(|place| place.upper_name(step)).collect::<Vec<_>>())?;
-    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed, joined))?;
+    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known, (step, &sealed))?;
     let held = match &memory {
         Some(memory) => memory.root.open_below(b"").at("open", "uppers in memory")?,
         None => held,
     };
     let laid = laid.in_memory(memory);
     let mut record = record_of(command, (cwd, store.by.as_ref()), &laid, earlier.as_ref());
-    record.on = base.as_ref().map(|base| base.chain.last().copied().unwrap_or(0));
 
     let (began, mut coverage) = (Instant::now(), laid.plan.coverage().to_vec());
     let ended = match start(fs, session, (&record, &laid, &held), command, &mut coverage, hear) {
@@ -151,34 +148,14 @@ fn attempt(
     record.keep_of(earlier.as_ref());
     record.ending = Some(ended.exit);
     record.started = ended.span.start();
-    record.note(&ended.outputs);
-    let net_below = base.as_ref().map(|base| Net::of(&base.changes));
-    let below = StepsBelow { net: net_below.as_ref().unwrap_or(&net), sealed: &sealed, step, base: base.as_ref() };
+    record.note(&ended.notes);
+    let below = StepsBelow { net: &net, sealed: &sealed, step };
     collect_run(fs, store, session, (record, coverage, ended), laid.memory.is_some(), (&held, below)).map(Attempt::Ran)
 }
 
-/// The step that the command goes on in, as part of it: that at the head, if nothing has left it and a command made it.
-fn joined_step(session: &Session, command: &Command) -> Result<Option<u32>, Error> {
-    let head = session.header.head();
-    let has_left = session.header.steps.as_ref().is_some_and(|steps| head < steps.left);
-    if !command.joins || head == 0 || has_left {
-        return Ok(None);
-    }
-    // What a person's choice says of the net changes is in no upper that a command could go on in.
-    let is_chosen = session.steps()?.get(&session.header, head).is_ok_and(|step| step.chosen);
-    Ok((!is_chosen).then_some(head))
-}
-
 /// The uppers that the command runs over, merged where they are many.
-fn seal_below(
-    fs: &Fs,
-    held: &Dir,
-    session: &Session,
-    base: Option<&Base>,
-    (route, known): (Route, &[Place]),
-) -> Result<Sealed, Error> {
-    let chain = base.map_or_else(|| session.header.chain(), |base| base.chain.clone());
-    let mut sealed = Sealed::of(held, session, chain)?;
+fn seal_below(fs: &Fs, held: &Dir, session: &Session, (route, known): (Route, &[Place])) -> Result<Sealed, Error> {
+    let mut sealed = Sealed::of(held, session, session.header.chain())?;
     leave_out(fs, held, (route, known), &mut sealed, session)?;
     merge_many(fs, held, (route, known), &mut sealed, || session.steps())?;
     Ok(sealed)
@@ -195,22 +172,16 @@ fn collect_run(
 ) -> Result<Held, Error> {
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(OnSignal::GoesOn);
-    let EndedRun { exit, span, outputs, too_much, meter, leaving, .. } = ended;
+    let EndedRun { exit, span, notes, too_much, meter, leaving, .. } = ended;
     let step = below.step;
     let collected = collect_ran(fs, store, session, &mut record, leaving, (in_memory, span), (held, below));
     let CollectedRun { changes, news, sorts, dropped, mut warnings } =
         collected.map_err(|why| uncollected(session.id(), Some(exit), in_memory, &why))?;
-    warnings.extend(outputs);
+    warnings.extend(notes);
     let step = Some(step).filter(|step| session.header.head() == *step);
     // A renamed directory's content comes with the collecting.
     let too_much = too_much.or_else(|| meter.as_ref().and_then(Meter::over));
     Ok(Held { ending: exit, changes, step, news, sorts, coverage, warnings, dropped, too_much })
-}
-
-/// The step below the one at the head.
-fn below(session: &Session, head: u32) -> Result<Base, Error> {
-    let on = session.steps()?.get(&session.header, head)?.on;
-    Base::at(session, on)
 }
 
 fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&ActingAgent>), laid: &Laid, earlier: Option<&Run>) -> Run {
@@ -223,7 +194,6 @@ fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&ActingAgent>), lai
         first: earlier.map(Run::first),
         ending: None,
         took: None,
-        on: None,
         boot: boot_id(),
         places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
         coverage: laid.plan.coverage().to_vec(),

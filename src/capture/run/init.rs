@@ -4,9 +4,13 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::CapabilitySet;
 
+use super::answered_calls;
+use super::capabilities::{drop_lead_out, drop_rights};
 use super::command::Network;
 use super::descriptors;
 use super::descriptors::Inherited;
@@ -16,8 +20,10 @@ use super::orphans;
 use super::orphans::TakingIn;
 use super::raw_calls;
 use super::raw_calls::{Signals, Waited};
+use super::renames::Renames;
 use super::reopened_streams::{Pipes, Reopened};
 use super::terminal;
+use crate::capture::place::layout::Route;
 use crate::capture::space::build_mounts;
 use crate::error::{At, IoError};
 use crate::fs;
@@ -41,6 +47,8 @@ pub struct Orders<'a> {
     pub in_front: bool,
     /// The part of the network that it can reach.
     pub network: Network,
+    /// True if some calls of the command are answered by a thread of the init: [`answered_calls`].
+    pub answers_calls: bool,
     /// The command starts only when the clock of files is past this time.
     pub ready_after: Time,
 }
@@ -86,30 +94,41 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     wait_for_tick(orders.ready_after);
     let early = not_asked_to_end(signals.as_fd())?;
     let streams = pipes.settle(orders.inherited, recant);
-    let mut tended = Tended { recant, streams, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    let (command, renames) = start(orders, recant)?;
+    let mut tended = Tended { recant, streams, command: Some(command), stops: 0, stopped: false };
     // The command also missed what a terminal sent in the moment before it existed.
     let late = std::iter::from_fn(|| raw_calls::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
     }
+    let is_alone = tend(&mut tended, (signals.as_fd(), recant), orders.own_pids);
+    // H16
+    renames.end();
+    if is_alone {
+        say(recant, &Word::Alone);
+    }
+    Ok(())
+}
+
+/// Tends the command until nothing is left of it; false if the rest is to be ended.
+fn tend(tended: &mut Tended<'_>, (signals, recant): (BorrowedFd<'_>, &UnixStream), own_pids: bool) -> bool {
     while tended.reap() {
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
             // H2: recant is gone, or wants the rest ended. When pid 1 ends, all in its PID namespace end.
-            if !orders.own_pids {
+            if !own_pids {
                 orphans::end_all(Vec::new());
             }
-            return Ok(());
+            return false;
         }
-        while let Some(signal) = raw_calls::next_signal(signals.as_fd()) {
+        while let Some(signal) = raw_calls::next_signal(signals) {
             if let Some(number) = signal.forwarded {
                 tended.pass_on(signal.number, number);
             }
         }
     }
-    say(recant, &Word::Alone);
-    Ok(())
+    true
 }
 
 /// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
@@ -231,13 +250,38 @@ fn wait_for_tick(past: Time) {
 }
 
 /// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
-fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<i32, Word> {
+/// Starts the thread that answers its calls.
+fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Arc<Renames>), Word> {
     say(recant, &Word::Ready);
-    if let Some(command) = raw_calls::fork().at("fork", "the command").map_err(failed)? {
-        return Ok(command);
+    let pair = orders.answers_calls.then(UnixStream::pair).transpose();
+    let (ours, theirs) = pair.at("make a socket for", "the listener for calls").map_err(failed)?.unzip();
+    // With one thread: the other one comes after that.
+    let Some(command) = raw_calls::fork().at("fork", "the command").map_err(failed)? else {
+        drop(ours);
+        let listening = theirs.map_or(Ok(()), |theirs| answered_calls::listen(theirs, orders.ground.is_user_s()));
+        match listening.and_then(|()| drop_rights_of(orders)) {
+            Ok(()) => become_command(orders, recant),
+            Err(error) => say(recant, &failed(error)),
+        }
+        raw_calls::exit_now(127)
+    };
+    drop_rights_of(orders).map_err(failed)?;
+    let renames = Arc::new(Renames::new(orders.ready_after, recant).map_err(failed)?);
+    if let Some(ours) = ours {
+        answered_calls::serve(ours, renames.clone()).map_err(failed)?;
     }
-    become_command(orders, recant);
-    raw_calls::exit_now(127)
+    Ok((command, renames))
+}
+
+/// Drops the rights that the command must not have. Until here a listener could be made.
+fn drop_rights_of(orders: &Orders<'_>) -> Result<(), IoError> {
+    let dropped = match orders.ground {
+        Ground::Captured(laid) if laid.plan.route == Route::Root => drop_lead_out(),
+        Ground::Captured(_) => drop_rights(CapabilitySet::all()),
+        // Done with the rest: `Confinement::enforce`.
+        Ground::Confined(_) => Ok(()),
+    };
+    dropped.at("drop the capabilities", "capset")
 }
 
 fn failed(error: IoError) -> Word {

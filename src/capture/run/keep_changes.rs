@@ -14,8 +14,8 @@ use crate::capture::space::uppers_in_memory;
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Fs, Span, mounts};
 use crate::session::{
-    Base, Change, Changes, Counts, Coverage, Failed, HeaderFacts, How, LastAct, Locked, Net, Place, Run, Session, Sizes, Sort,
-    Step, Store, part,
+    Changes, Counts, Coverage, Failed, HeaderFacts, How, LastAct, Locked, Net, Place, Run, Session, Sizes, Sort, Step, Store,
+    part,
 };
 use crate::tree::{State, json};
 
@@ -36,8 +36,6 @@ pub struct StepsBelow<'a> {
     pub net: &'a Net,
     pub sealed: &'a Sealed,
     pub step: u32,
-    /// The step that it stands on, where that is not the one at the head.
-    pub base: Option<&'a Base>,
 }
 
 pub fn collect_ran(
@@ -57,7 +55,7 @@ pub fn collect_ran(
     record.note(&collected.warnings);
     let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
     let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
-    keep(fs, session, held, (record, over.base), &collected, false)?;
+    keep(fs, session, held, record, &collected, false)?;
     Ok(CollectedRun { changes: session.header.counts.changes, news, sorts, dropped, warnings })
 }
 
@@ -73,7 +71,6 @@ pub fn facts<'a>(
     let too_many = |_| crate::session::not_now(session.id(), "it holds more changes than can be numbered");
     // The first step's are numbered from 1; each line since then has a number of its own.
     let lines = if over.step > 1 { header.lines } else { 0 };
-    let count = over.base.map_or(header.counts.changes, |base| base.changes.list.len() as u64);
     let from = u32::try_from(lines + 1).map_err(too_many)?;
     Ok(Facts {
         held,
@@ -84,7 +81,7 @@ pub fn facts<'a>(
         step: over.step,
         sealed: over.sealed,
         net: over.net,
-        numbers: Numbers { changes: if over.step > 1 { count } else { 0 }, from },
+        numbers: Numbers { changes: if over.step > 1 { header.counts.changes } else { 0 }, from },
         scratch: &record.scratch,
         looks: false,
         in_memory: record.in_memory,
@@ -129,13 +126,11 @@ pub fn changes_so_far(fs: &Fs, store: &Store, session: Session) -> Result<(Sessi
         return Ok((session, vec!["what the command writes lies in memory, where only the command can see it".into()]));
     }
     let held = part(&session.dir, b"held")?;
-    let base = run.on.map(|on| Base::at(&session, on)).transpose()?;
-    let net = base.as_ref().map_or_else(|| Net::open(&session), |base| Ok(Net::of(&base.changes)))?;
-    let sealed = Sealed::of(&held, &session, base.as_ref().map_or_else(|| session.header.chain(), |base| base.chain.clone()))?;
-    let over = StepsBelow { net: &net, sealed: &sealed, step: session.header.next_step(), base: base.as_ref() };
+    let net = Net::open(&session)?;
+    let sealed = Sealed::of(&held, &session, session.header.chain())?;
+    let over = StepsBelow { net: &net, sealed: &sealed, step: session.header.next_step() };
     let found = read_so_far(fs, &Facts { looks: true, ..facts(&held, &run, store, &session, over)? })?;
-    let below = base.map_or_else(|| session.changes(), |base| Ok(base.changes))?;
-    let changes = below.with(found.composed.added.net_lines());
+    let changes = session.changes()?.with(found.composed.added.net_lines());
     Ok((session.running(run, changes), found.warnings))
 }
 
@@ -145,14 +140,7 @@ pub fn keep_before(fs: &Fs, session: &Session, record: &Run, collected: &mut Col
 }
 
 /// Writes what was collected into the session, as its first changes or as a further step. A run that left nothing leaves no step.
-pub fn keep(
-    fs: &Fs,
-    session: &mut Locked,
-    held: &Dir,
-    (record, base): (&Run, Option<&Base>),
-    collected: &Collected,
-    unsynced: bool,
-) -> Result<(), Error> {
+pub fn keep(fs: &Fs, session: &mut Locked, held: &Dir, record: &Run, collected: &Collected, unsynced: bool) -> Result<(), Error> {
     let Composed { added, changes } = &collected.composed;
     if session.header.lines == 0 {
         // A copy that the command left alone would stand for the file in the next steps.
@@ -161,15 +149,14 @@ pub fn keep(
         }
         return keep_first(fs, session, record, &added.own, unsynced);
     }
-    if base.is_none() && added.own.list.is_empty() || base.is_some() && is_as_head(session, &added.own)? {
+    if added.own.list.is_empty() {
         note_without_step(fs, session, record)?;
         return forget(fs, session, held, record);
     }
     clear_unused(fs, held, record, session.header.next_step(), &added.own)?;
-    let on = base.map_or(session.header.head(), |base| base.chain.last().copied().unwrap_or(0));
-    let step = Step { unsynced, ..Step::of(record, on, &added.own, size_of(&added.own)) };
+    let step = Step { unsynced, ..Step::of(record, session.header.head(), &added.own, size_of(&added.own)) };
     let facts = header_facts(session, &added.own, *changes)?;
-    session.add_step(fs, &Net::open(session)?, (step, added), record, (facts, base))
+    session.add_step(fs, &Net::open(session)?, (step, added), record, facts)
 }
 
 /// All that the header says of what the session holds, with what a step adds.
@@ -179,13 +166,6 @@ pub fn header_facts(session: &Session, own: &Changes, changes: u64) -> Result<He
     mounts.sort();
     mounts.dedup();
     Ok(HeaderFacts { changes, mounts, freed: 0 })
-}
-
-/// Tells whether a command that went on in the upper of the head's step left that as it was.
-fn is_as_head(session: &Session, own: &Changes) -> Result<bool, Error> {
-    let head = session.steps()?.own(session, session.header.head())?;
-    let same = |(a, b): (&Change, &Change)| a.path == b.path && a.after == b.after;
-    Ok(head.list.len() == own.list.len() && head.list.iter().zip(&own.list).all(same))
 }
 
 /// Notes what a command did that is no change of a file, though it makes no step: which places it had real, for one.

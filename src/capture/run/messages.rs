@@ -34,6 +34,8 @@ pub enum Word {
     Exited(i32),
     /// A signal ended the command.
     Killed(i32),
+    /// A directory could not be renamed: a sentence for people.
+    NotRenamed(String),
     /// Only the init is left of the run, and it ends now.
     Alone,
 }

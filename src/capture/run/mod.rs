@@ -3,12 +3,15 @@
 //! In: a plan as laid out, and a [`Command`](command::Command). Out: how it ended, with only the run's init left (H3). `raw_calls` has the
 //! unsafe calls.
 
+pub mod answered_calls;
+pub mod call_listener;
 pub mod capabilities;
 pub mod collect_killed;
 pub mod command;
 pub mod confine;
 pub mod descriptors;
 pub mod early_sync;
+pub mod git_links;
 pub mod ground;
 pub mod held_run;
 pub mod ids;
@@ -19,6 +22,9 @@ pub mod landlock_scope;
 pub mod messages;
 pub mod orphans;
 pub mod raw_calls;
+pub mod rebuild;
+pub mod rename_call;
+pub mod renames;
 pub mod reopened_streams;
 pub mod seccomp_filter;
 pub mod signal_phase;

@@ -31,7 +31,7 @@ impl New {
     }
 }
 
-fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+pub(super) fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::call_listener;
+use super::call_listener::Listener;
 use super::raw_calls::set_filter;
 
 /// The bit that x32 calls have in their number.
@@ -19,23 +21,27 @@ struct Numbers {
     open_by_handle_at: u32,
     unshare: u32,
     clone: u32,
+    /// rename(2), renameat(2) and renameat2(2); in place of one that it lacks, another.
+    renames: [u32; 3],
+    /// The call that the C library's link(3) makes: link(2), or linkat(2) where there is no other.
+    link: u32,
 }
 
 /// This program's architecture, and that of 32-bit programs.
 #[cfg(target_arch = "x86_64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304, unshare: 272, clone: 56 },
-    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342, unshare: 310, clone: 120 },
+    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304, unshare: 272, clone: 56, renames: [82, 264, 316], link: 86 },
+    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342, unshare: 310, clone: 120, renames: [38, 302, 353], link: 9 },
 ];
 #[cfg(target_arch = "aarch64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
-    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371, unshare: 337, clone: 120 },
+    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 38, 276], link: 37 },
+    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371, unshare: 337, clone: 120, renames: [38, 329, 382], link: 9 },
 ];
 #[cfg(target_arch = "riscv64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 276, 276], link: 37 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 276, 276], link: 37 },
 ];
 
 /// Makes pidfd_getfd(2) fail with EPERM, here and in all children: it would fetch a writable descriptor out of a process outside. Its
@@ -120,6 +126,46 @@ pub fn deny_ioctls(commands: &[u32]) -> io::Result<()> {
     steps.extend((1..=count).rev().zip(commands).map(|(to_deny, command)| when_else(*command, to_deny, 0)));
     steps.extend([ALLOW, DENY]);
     set_filter(&mut steps)
+}
+
+/// A call that [`ask_about`] asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedCall {
+    Rename,
+    Renameat,
+    Renameat2,
+    Link,
+}
+
+impl AskedCall {
+    /// The call that a program of the architecture `arch` makes by this number.
+    pub fn of(arch: u32, number: u32) -> Option<Self> {
+        let (numbers, number) = (HERE.iter().find(|numbers| numbers.arch == arch)?, number & !X32);
+        if number == numbers.link {
+            return Some(Self::Link);
+        }
+        let at = numbers.renames.iter().rposition(|rename| *rename == number)?;
+        Some([Self::Rename, Self::Renameat, Self::Renameat2][at])
+    }
+}
+
+/// Makes link(2), and renames if they are asked about too, wait here and in all children until they are answered. Rights and errors:
+/// [`call_listener::listen`].
+pub fn ask_about(renames: bool) -> io::Result<Listener> {
+    let [here, other] = HERE.map(|numbers| {
+        let renames = if renames { &numbers.renames[..] } else { &[] };
+        renames.iter().chain([&numbers.link]).copied().collect::<Vec<_>>()
+    });
+    let count = u8::try_from(here.len()).map_err(io::Error::other)?;
+    // Each leads to the last step; behind the numbers of this architecture are `count` more, two steps before them and one after.
+    let numbers = |list: Vec<u32>, to_last: u8| (0..count).rev().zip(list).map(move |(left, n)| when_else(n, to_last + left, 0));
+    let mut steps = vec![load(ARCH), unless(HERE[0].arch, count + 3), load(NUMBER)];
+    steps.push(step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32));
+    steps.extend(numbers(here, count + 4));
+    steps.extend([ALLOW, unless(HERE[1].arch, count + 1), load(NUMBER)]);
+    steps.extend(numbers(other, 1));
+    steps.extend([ALLOW, step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF)]);
+    call_listener::listen(&mut steps)
 }
 
 const DENY: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());

@@ -49,8 +49,9 @@ pub struct EndedRun {
     /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
     /// changed below with a later ctime changed during the run.
     pub span: fs::Span,
-    /// One sentence for each thing that the command set on a real file that its output goes to.
-    pub outputs: Vec<String>,
+    /// One sentence for each thing that the command set on a real file that its output goes to, and for each directory that it could not
+    /// rename.
+    pub notes: Vec<String>,
     /// True if the command had PIDs of its own.
     #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a test asks for it"))]
     pub own_pids: bool,
@@ -143,6 +144,7 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             too_much: None,
             terminal: Terminal::ours(),
             heard: SignalsHeard::nothing(),
+            not_renamed: Vec::new(),
         };
         let in_front = run.terminal.is_some();
         let orders = Orders {
@@ -157,6 +159,7 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             own_shm: ground.laid().is_none(),
             in_front,
             network: command.network,
+            answers_calls: ground.laid().is_some() && command.listens,
             ready_after: ground.laid().map_or(started, Laid::ready_after),
         };
         run.say_what_is_missing(&inherited);
@@ -201,6 +204,7 @@ struct Running<'a> {
     too_much: Option<u64>,
     terminal: Option<Terminal>,
     heard: SignalsHeard,
+    not_renamed: Vec<String>,
 }
 
 impl Running<'_> {
@@ -223,16 +227,20 @@ impl Running<'_> {
             Some(ended) => (ended, orders.own_pids),
             // Parts of /proc are covered (a container), so a user gets no new one: run without own PIDs. Or no namespace can be had for a
             // confined command's /dev/shm.
-            None => (self.attempt(&Orders { own_pids: false, own_shm: false, ..orders })?.ok_or_else(not_alone)?, false),
+            None => (
+                self.attempt(&Orders { own_pids: false, own_shm: false, answers_calls: false, ..orders })?
+                    .ok_or_else(not_alone)?,
+                false,
+            ),
         };
         while raw_calls::next_signal(self.signals).is_some() {}
         // Measured again where it was ended for this: it has written on since.
         let too_much = self.meter.as_ref().and_then(|meter| meter.over().or(self.too_much));
         // Changes on the tree during the run are found by their time, also where the clock was set back.
         let span = begun.until_now(started);
-        let outputs =
-            orders.inherited.outputs.iter().filter_map(|output| output.what_was_set().transpose()).collect::<Result<_, _>>()?;
-        Ok(EndedRun { outputs, exit, span, own_pids, too_much, meter: self.meter, leaving, ahead: self.ahead })
+        let outputs = orders.inherited.outputs.iter().filter_map(|output| output.what_was_set().transpose());
+        let notes = outputs.chain(self.not_renamed.into_iter().map(Ok)).collect::<Result<_, _>>()?;
+        Ok(EndedRun { notes, exit, span, own_pids, too_much, meter: self.meter, leaving, ahead: self.ahead })
     }
 
     /// Runs the command once. `None` if it has to be tried again, without PIDs or a /dev/shm of its own.
@@ -301,6 +309,8 @@ impl Running<'_> {
                         (self.hear)(Event::Uncovered(path, why));
                     }
                 }
+                Some(Word::NotRenamed(why)) if self.not_renamed.contains(&why) => {}
+                Some(Word::NotRenamed(why)) => self.not_renamed.push(why),
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::Again),
                 Some(Word::MapGroups(map)) => {

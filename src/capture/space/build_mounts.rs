@@ -12,7 +12,6 @@ use std::os::unix::net::UnixStream;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
-use rustix::thread::CapabilitySet;
 
 use super::attach::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, directory_at, make_in_dev};
 use super::check_mounts::verify;
@@ -24,7 +23,6 @@ pub use super::shm::part as part_shm;
 use super::{mount_covers, mount_pieces};
 use crate::capture::place::layout::{Attached, Layer, Need, Route, Target};
 use crate::capture::place::mount_plan::{Laid, Plan};
-use crate::capture::run::capabilities::{drop_lead_out, drop_rights};
 use crate::capture::run::landlock_scope::close_to_others;
 use crate::capture::run::{raw_calls, seccomp_filter};
 use crate::error::{At, IoError, reason};
@@ -33,7 +31,7 @@ use crate::fs::{AbsPath, Dir, Sort, leads_nowhere, stat_of};
 /// The names in /proc that lead out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
 
-/// Builds all mounts. Afterwards this process has the rights that the command will have, and is in its working directory. Returns the
+/// Builds all mounts. Afterwards this process is in the command's working directory, and has more rights than the command will have. Returns the
 /// places that could not be captured and are read-only, with the reason.
 pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
@@ -83,7 +81,7 @@ pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Unc
     Ok(uncovered)
 }
 
-/// Takes from this process what the command must not have.
+/// Takes from this process what the command must not have, but for its rights.
 fn confine(plan: &Plan, mapped: &[u32]) -> Result<(), Unbuilt> {
     // Root's before the rights are dropped: without SYS_ADMIN a rule needs no_new_privs, which would break sudo.
     close_to_others().at("close abstract sockets", "Landlock")?;
@@ -96,12 +94,7 @@ fn confine(plan: &Plan, mapped: &[u32]) -> Result<(), Unbuilt> {
         seccomp_filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
         seccomp_filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
     }
-    seccomp_filter::deny_ioctls(&seccomp_filter::TYPING).at("deny ioctls", "seccomp")?;
-    let dropped = match plan.route {
-        Route::User => drop_rights(CapabilitySet::all()),
-        Route::Root => drop_lead_out(),
-    };
-    Ok(dropped.at("drop the capabilities", "capset")?)
+    Ok(seccomp_filter::deny_ioctls(&seccomp_filter::TYPING).at("deny ioctls", "seccomp")?)
 }
 
 /// A clone of the mount at a path that stays real. Root's command could make any device's node in a directory, and leave programs with the

@@ -30,9 +30,6 @@ pub struct Run {
     /// Go on in the pending session of that name; where there is none, begin one. An id means the session that has it
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// With --session: go on in what the last step wrote, as one step with it: its hard links hold, and its directories can be renamed
-    #[arg(long, requires = "session", conflicts_with = "discard")]
-    pub one_upper: bool,
     /// With --session: wait so long for a command that runs in it, as in 30s or 5m
     #[arg(long, value_name = "TIME", requires = "session", value_parser = wait)]
     pub wait: Option<i64>,

@@ -74,26 +74,6 @@ impl Session {
     }
 }
 
-/// A step below the head, on which another one is to stand.
-#[derive(Debug)]
-pub struct Base {
-    /// The numbers of the steps from the first to this one.
-    pub chain: Vec<u32>,
-    pub changes: Changes,
-}
-
-impl Base {
-    /// The step `n` of a session; 0 is the tree as it was.
-    ///
-    /// # Errors
-    /// There is no such step, or its lines cannot be read.
-    pub fn at(session: &Session, n: u32) -> Result<Self, Error> {
-        let list = session.steps()?;
-        list.check(&session.header, n)?;
-        Ok(Self { chain: list.chain(n), changes: list.net(session, n)? })
-    }
-}
-
 impl StepList {
     /// The step of that number.
     ///

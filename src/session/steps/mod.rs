@@ -10,6 +10,6 @@ mod list;
 mod move_head;
 mod record;
 
-pub use list::{Base, StepList};
+pub use list::StepList;
 pub use move_head::{HeaderFacts, is_block};
 pub use record::{Added, PartedPaths, Step};

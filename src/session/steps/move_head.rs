@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::list::{Base, StepList};
+use super::list::StepList;
 use super::record::{Added, FILE, LineRef, Step};
 use crate::error::{At, Error};
 use crate::fs::{AbsPath, Dir, Entry, Fs};
@@ -36,7 +36,7 @@ impl Header {
 
 impl Locked {
     /// Adds a step at which the session then stands, durably, and replaces `run.json`. `net` is what the session held before; `told` is what
-    /// the header says of it. With a `base` the step stands on that one, and not on the head. The upper of the step was written to since the session was opened.
+    /// the header says of it. The upper of the step was written to since the session was opened.
     ///
     /// # Errors
     /// A system call failed: the session is as it was before, and the step is still to be added.
@@ -46,7 +46,7 @@ impl Locked {
         net: &Net,
         (mut step, added): (Step, &Added),
         run: &Run,
-        (told, base): (HeaderFacts, Option<&Base>),
+        told: HeaderFacts,
     ) -> Result<(), Error> {
         let HeaderFacts { changes, mounts, freed } = told;
         let mut header = Header { uncollected: false, mounts, ..self.header.clone() };
@@ -60,13 +60,7 @@ impl Locked {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,
         };
-        let lines = match base {
-            None => added.net_lines(),
-            Some(base) => {
-                of_header.set(base.chain.iter().copied());
-                differing(&self.changes()?, &base.changes.clone().with(added.net_lines()))
-            }
-        };
+        let lines = added.net_lines();
         of_header.push();
         step.n = of_header.last;
         if !added.left.is_empty() {

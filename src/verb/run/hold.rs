@@ -143,9 +143,9 @@ fn run_with(
     if !*fresh {
         hints::changed_below(desk, session)?;
     }
-    let Wanted { linger, network, joins, max_size, .. } = *wanted;
-    let keeps_before = desk.config.keep_before.value;
-    let command = Command { env, linger, network, joins, keeps_before, max_size, ..Command::new(argv) };
+    let Wanted { linger, network, max_size, .. } = *wanted;
+    let (keeps_before, listens) = (desk.config.keep_before.value, desk.config.listen.value);
+    let command = Command { env, linger, network, keeps_before, listens, max_size, ..Command::new(argv) };
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {

@@ -16,8 +16,6 @@ pub struct Wanted<'a> {
     pub places: Places,
     pub linger: Linger,
     pub network: Network,
-    /// True if it goes on in the upper of the step at the head, in place of that step.
-    pub joins: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
     /// True if notes reach somebody: what is told once is told then alone.

@@ -88,7 +88,6 @@ fn hold(call: &Call, args: &args::Run, aim: Aim<'_>, program: Program) -> Result
         places: places(args).map_err(error::not_started)?,
         linger: linger(args),
         network: network(args),
-        joins: args.one_upper,
         max_size: args.max_size,
         is_heard: !call.out.is_quiet(),
     };
