@@ -247,6 +247,7 @@ fn run_of(history: &History, by: Option<&ActingAgent>) -> Run {
         first: None,
         ending: history.ending,
         took: None,
+        beside: Vec::new(),
         boot: String::new(),
         places: Vec::new(),
         coverage: Vec::new(),

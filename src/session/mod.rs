@@ -10,6 +10,7 @@
 mod act;
 mod acting_agent;
 mod begin_session;
+mod beside;
 mod change;
 pub mod changes_file;
 mod deadline;
@@ -60,7 +61,7 @@ pub use own_store::StoreState;
 pub use parts::{Parting, RemainingBlocks, lines_without, may_part};
 pub use prune_sessions::{RESERVE, Which, bytes_used, is_awaited, is_needed};
 pub use run_in_place::{Directory, Held, Record, Wanted};
-pub use run_record::{Arg, Coverage, Ending, Failed, FileCopy, How, Place, Run, boot_id, start_of};
+pub use run_record::{Arg, Beside, Coverage, Ending, Failed, FileCopy, How, Place, Run, boot_id, start_of};
 pub use sides::Side;
 pub use squash::Keep;
 pub use stage::{Staging, Write};

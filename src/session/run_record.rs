@@ -139,6 +139,24 @@ impl Failed {
     }
 }
 
+/// A command that joined a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    pub argv: Vec<Arg>,
+    pub cwd: AbsPath,
+    /// The agent that had it run; missing for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ActingAgent>,
+    #[serde(with = "time")]
+    pub started: Time,
+    /// The time that it took, in ns; missing while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
+    /// Its end; missing while it runs, and if it was killed together with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
 /// The whole of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -160,6 +178,9 @@ pub struct Run {
     /// The time that it took, in ns; missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
+    /// The commands that joined it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
     pub places: Vec<Place>,

@@ -13,7 +13,7 @@ use super::resolve::standing::is_held;
 use super::resolve::wanted_act::Want;
 use crate::error::Error;
 use crate::fs::{AbsPath, Time};
-use crate::session::{ActingAgent, Arg, Ending, Run, Session, Sort, Step, StepList, Store};
+use crate::session::{ActingAgent, Arg, Beside, Ending, Run, Session, Sort, Step, StepList, Store};
 use crate::tree::time;
 
 /// The steps of a session, as JSON has them: docs/json.md.
@@ -67,6 +67,9 @@ struct Row<'a> {
     /// `null` if recant was killed before the end of the command.
     ending: Option<Ending>,
     unsynced: bool,
+    /// The commands that joined it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<BesideRow<'a>>,
     changes: BTreeMap<Sort, u64>,
     /// The paths that left the session at it.
     #[serde(skip_serializing_if = "is_zero")]
@@ -89,10 +92,31 @@ impl<'a> Row<'a> {
             took_ns: step.took,
             ending: step.ending,
             unsynced: step.unsynced,
+            beside: step.beside.iter().map(BesideRow::new).collect(),
             changes: sorts.into_iter().map(|sort| (sort, count(step, sort))).collect(),
             left: step.left,
             held_bytes: step.held,
         }
+    }
+}
+
+/// A command that joined another one.
+#[derive(Serialize)]
+struct BesideRow<'a> {
+    argv: &'a [Arg],
+    cwd: &'a AbsPath,
+    by: Option<&'a ActingAgent>,
+    #[serde(with = "time")]
+    started: Time,
+    took_ns: Option<u64>,
+    /// `null` while it runs, or if it was killed together with the other one.
+    ending: Option<Ending>,
+}
+
+impl<'a> BesideRow<'a> {
+    fn new(beside: &'a Beside) -> Self {
+        let Beside { argv, cwd, by, started, took, ending } = beside;
+        Self { argv, cwd, by: by.as_ref(), started: *started, took_ns: *took, ending: *ending }
     }
 }
 
@@ -117,11 +141,14 @@ struct Running<'a> {
     by: Option<&'a ActingAgent>,
     #[serde(with = "time")]
     started: Time,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<BesideRow<'a>>,
 }
 
 impl<'a> Running<'a> {
     fn new(n: u32, on: u32, run: &'a Run) -> Self {
-        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, by: run.by.as_ref(), started: run.started }
+        let beside = run.beside.iter().map(BesideRow::new).collect();
+        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, by: run.by.as_ref(), started: run.started, beside }
     }
 }
 
@@ -170,5 +197,6 @@ pub fn of(session: &Session) -> Result<StepList, Error> {
 fn running(session: &Session) -> Result<Option<(u32, Run)>, Error> {
     let header = &session.header;
     let run = if header.lines > 0 { session.going_on()? } else { session.run()? };
-    Ok(run.map(|run| (header.next_step(), run)))
+    let beside = session.beside()?;
+    Ok(run.map(|run| (header.next_step(), Run { beside, ..run })))
 }

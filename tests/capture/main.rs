@@ -17,6 +17,7 @@ mod mounts;
 mod choice;
 mod escapes;
 mod git;
+mod join;
 mod mounted;
 mod parts;
 mod programs;

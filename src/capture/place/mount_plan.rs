@@ -1,8 +1,10 @@
 //! The checked list of mounts for a run: which places get an overlay, what stays real, what is hidden. Made before anything is mounted,
 //! from mountinfo and the directories as they are. The plan decides, `space` only mounts.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use super::choose_places::{Notice, Places, may_write, stat};
@@ -48,6 +50,8 @@ pub struct Laid {
     pub memory: Option<Memory>,
     /// The places that could not be made ready, and so are read-only.
     pub uncovered: Vec<(AbsPath, String)>,
+    /// The socket at which other commands may join.
+    pub entrance: RefCell<Option<UnixListener>>,
 }
 
 /// Programs that are useless without the right to change the user.
@@ -165,7 +169,7 @@ impl Plan {
             }
         }
         let uncovered = laying.uncovered;
-        Ok(Laid { plan: self, layers, memory: None, uncovered })
+        Ok(Laid { plan: self, layers, memory: None, uncovered, entrance: RefCell::default() })
     }
 
     /// Refuses a working directory whose owner or group is not mapped: a user namespace maps one user and the groups of [`Ids`]. What

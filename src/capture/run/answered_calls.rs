@@ -87,7 +87,8 @@ fn answer_all(answering: &Arc<Answering>) {
                 Ok(AtOnce::Prepare(rename)) => prepare(answering, call, rename),
                 Err(_) => answering.listener.answer(&call, Answer::GoOn),
             },
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOENT)) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            // The caller was killed meanwhile; or nobody is left.
             Err(_) => {
                 let mut ready = [PollFd::new(&answering.listener, PollFlags::IN)];
                 let _interrupted = poll(&mut ready, None);

@@ -92,6 +92,7 @@ fn collected(
         collected
     };
     keep_before(fs, session, record, &mut collected)?;
+    record.beside = session.beside()?;
     record.note(&collected.warnings);
     Ok(collected)
 }

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use super::command::Command;
+use super::join;
 use super::keep_changes::{CollectedRun, StepsBelow, collect_ran, forget, remove_uppers};
 use super::size_limit::Meter;
 use super::supervise::{EndedRun, Event, run_captured};
@@ -127,6 +128,8 @@ fn attempt(
         None => held,
     };
     let laid = laid.in_memory(memory);
+    session.forget_beside(fs)?;
+    laid.entrance.replace(Some(join::open(fs, session)?));
     let mut record = record_of(command, (cwd, store.by.as_ref()), &laid, earlier.as_ref());
 
     let (began, mut coverage) = (Instant::now(), laid.plan.coverage().to_vec());
@@ -194,6 +197,7 @@ fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&ActingAgent>), lai
         first: earlier.map(Run::first),
         ending: None,
         took: None,
+        beside: Vec::new(),
         boot: boot_id(),
         places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
         coverage: laid.plan.coverage().to_vec(),

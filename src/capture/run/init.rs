@@ -2,8 +2,9 @@
 //! orphans, tells recant how the command ended, and ends when nothing is left.
 
 use std::ffi::CString;
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -15,6 +16,8 @@ use super::command::Network;
 use super::descriptors;
 use super::descriptors::Inherited;
 use super::ground::Ground;
+use super::join::Gate;
+use super::landlock_scope::close_to_others;
 use super::messages::{Failed, Word, say};
 use super::orphans;
 use super::orphans::TakingIn;
@@ -22,14 +25,15 @@ use super::raw_calls;
 use super::raw_calls::{Signals, Waited};
 use super::renames::Renames;
 use super::reopened_streams::{Pipes, Reopened};
+use super::seccomp_filter;
 use super::terminal;
-use crate::capture::place::layout::Route;
 use crate::capture::space::build_mounts;
 use crate::error::{At, IoError};
 use crate::fs;
 use crate::fs::Time;
 
 /// All that the init needs to start the command.
+#[derive(Clone, Copy)]
 pub struct Orders<'a> {
     pub ground: Ground<'a>,
     pub argv: &'a [CString],
@@ -39,7 +43,7 @@ pub struct Orders<'a> {
     pub mask: &'a Signals,
     /// True if SIGCHLD was ignored.
     pub child_ignored: bool,
-    /// True if the run has a PID namespace of its own.
+    /// True if this process is the first of a PID namespace.
     pub own_pids: bool,
     /// True if a confined command gets a /dev/shm of its own.
     pub own_shm: bool,
@@ -49,6 +53,8 @@ pub struct Orders<'a> {
     pub network: Network,
     /// True if some calls of the command are answered by a thread of the init: [`answered_calls`].
     pub answers_calls: bool,
+    /// The socket at which other commands join this one.
+    pub entrance: Option<&'a UnixListener>,
     /// The command starts only when the clock of files is past this time.
     pub ready_after: Time,
 }
@@ -71,19 +77,7 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
     crate::fs::set_aside();
-    if let Ground::Confined(confinement) = orders.ground {
-        confinement.leave_network().map_err(failed)?;
-        if orders.own_shm {
-            confinement.part_shm(recant).map_err(|error| Word::NoShm(error.into()))?;
-        }
-    } else if orders.network == Network::None {
-        raw_calls::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
-    }
-    if let Ground::Captured(laid) = orders.ground {
-        for (path, why) in build_mounts::build(laid, orders.own_pids, recant)? {
-            say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
-        }
-    }
+    settle_in(orders, recant)?;
     raw_calls::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
@@ -95,33 +89,55 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     let early = not_asked_to_end(signals.as_fd())?;
     let streams = pipes.settle(orders.inherited, recant);
     let (command, renames) = start(orders, recant)?;
+    let mut gate = Gate::new(orders.entrance, renames.clone());
     let mut tended = Tended { recant, streams, command: Some(command), stops: 0, stopped: false };
     // The command also missed what a terminal sent in the moment before it existed.
     let late = std::iter::from_fn(|| raw_calls::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
     }
-    let is_alone = tend(&mut tended, (signals.as_fd(), recant), orders.own_pids);
+    let is_alone = tend(&mut tended, &mut gate, (signals.as_fd(), recant), orders.own_pids);
     // H16
-    renames.end();
+    renames.iter().for_each(|renames| renames.end());
     if is_alone {
         say(recant, &Word::Alone);
     }
     Ok(())
 }
 
-/// Tends the command until nothing is left of it; false if the rest is to be ended.
-fn tend(tended: &mut Tended<'_>, (signals, recant): (BorrowedFd<'_>, &UnixStream), own_pids: bool) -> bool {
-    while tended.reap() {
-        let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
-        let _interrupted = poll(&mut ready, None);
-        if !ready[1].revents().is_empty() {
-            // H2: recant is gone, or wants the rest ended. When pid 1 ends, all in its PID namespace end.
-            if !own_pids {
-                orphans::end_all(Vec::new());
+/// Makes this process's surroundings those of the command.
+fn settle_in(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
+    match orders.ground {
+        Ground::Joined(joined) => joined.enter_directory().map_err(failed),
+        Ground::Confined(confinement) => {
+            confinement.leave_network().map_err(failed)?;
+            if orders.own_shm {
+                confinement.part_shm(recant).map_err(|error| Word::NoShm(error.into()))?;
             }
+            Ok(())
+        }
+        Ground::Captured(laid) => {
+            if orders.network == Network::None {
+                raw_calls::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
+            }
+            for (path, why) in build_mounts::build(laid, orders.own_pids, recant)? {
+                say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Tends the command until nothing is left of it, nor of those that joined it; false if the rest is to be ended.
+fn tend(tended: &mut Tended<'_>, gate: &mut Gate<'_>, (signals, recant): (BorrowedFd<'_>, &UnixStream), own_pids: bool) -> bool {
+    while tended.reap() || !gate.is_empty() {
+        let waited_for = [signals, recant.as_fd()].into_iter().chain(gate.descriptors());
+        let mut ready: Vec<PollFd<'_>> = waited_for.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let _interrupted = poll(&mut ready, None);
+        if !ready[1].revents().is_empty() && !ends_own_rest(recant, gate, own_pids) {
             return false;
         }
+        gate.tend();
         while let Some(signal) = raw_calls::next_signal(signals) {
             if let Some(number) = signal.forwarded {
                 tended.pass_on(signal.number, number);
@@ -129,6 +145,18 @@ fn tend(tended: &mut Tended<'_>, (signals, recant): (BorrowedFd<'_>, &UnixStream
         }
     }
     true
+}
+
+/// Ends what the command left, as recant wants. False if all of the run is to end, those that joined it too.
+fn ends_own_rest(mut recant: &UnixStream, gate: &Gate<'_>, own_pids: bool) -> bool {
+    // H2: at its end, recant is gone, or wants all ended.
+    let is_all = !matches!(recant.read(&mut [0]), Ok(1));
+    // When pid 1 ends, all in its PID namespace end.
+    if own_pids && (is_all || gate.is_empty()) {
+        return false;
+    }
+    orphans::end_all(Vec::new());
+    !is_all
 }
 
 /// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
@@ -250,36 +278,55 @@ fn wait_for_tick(past: Time) {
 }
 
 /// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
-/// Starts the thread that answers its calls.
-fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Arc<Renames>), Word> {
+/// Starts the thread that answers its calls, if that is to be one of this process.
+fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Option<Arc<Renames>>), Word> {
     say(recant, &Word::Ready);
     let pair = orders.answers_calls.then(UnixStream::pair).transpose();
     let (ours, theirs) = pair.at("make a socket for", "the listener for calls").map_err(failed)?.unzip();
     // With one thread: the other one comes after that.
     let Some(command) = raw_calls::fork().at("fork", "the command").map_err(failed)? else {
         drop(ours);
-        let listening = theirs.map_or(Ok(()), |theirs| answered_calls::listen(theirs, orders.ground.is_user_s()));
-        match listening.and_then(|()| drop_rights_of(orders)) {
+        match cut_down(orders, theirs) {
             Ok(()) => become_command(orders, recant),
             Err(error) => say(recant, &failed(error)),
         }
         raw_calls::exit_now(127)
     };
     drop_rights_of(orders).map_err(failed)?;
+    let Some(ours) = ours else { return Ok((command, None)) };
     let renames = Arc::new(Renames::new(orders.ready_after, recant).map_err(failed)?);
-    if let Some(ours) = ours {
-        answered_calls::serve(ours, renames.clone()).map_err(failed)?;
-    }
-    Ok((command, renames))
+    answered_calls::serve(ours, renames.clone()).map_err(failed)?;
+    Ok((command, Some(renames)))
 }
 
-/// Drops the rights that the command must not have. Until here a listener could be made.
+/// Takes from this process what the command must not have. `calls`: where some of its calls are answered.
+fn cut_down(orders: &Orders<'_>, calls: Option<UnixStream>) -> Result<(), IoError> {
+    if !orders.ground.is_held() {
+        // Done with the rest: `Confinement::enforce`.
+        return Ok(());
+    }
+    // All with rights, as without them a rule needs no_new_privs, which would break sudo.
+    close_to_others().at("close abstract sockets", "Landlock")?;
+    seccomp_filter::deny_cgroup_namespaces().at("deny cgroup namespaces", "seccomp")?;
+    if !orders.ground.is_user_s() {
+        seccomp_filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
+        seccomp_filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
+    }
+    seccomp_filter::deny_ioctls(&seccomp_filter::TYPING).at("deny ioctls", "seccomp")?;
+    let calls = match orders.ground {
+        Ground::Joined(joined) => joined.calls(),
+        _ => calls,
+    };
+    calls.map_or(Ok(()), |calls| answered_calls::listen(calls, orders.ground.is_user_s()))?;
+    drop_rights_of(orders)
+}
+
+/// Drops the rights that the command must not have.
 fn drop_rights_of(orders: &Orders<'_>) -> Result<(), IoError> {
     let dropped = match orders.ground {
-        Ground::Captured(laid) if laid.plan.route == Route::Root => drop_lead_out(),
-        Ground::Captured(_) => drop_rights(CapabilitySet::all()),
-        // Done with the rest: `Confinement::enforce`.
         Ground::Confined(_) => Ok(()),
+        held if held.is_user_s() => drop_rights(CapabilitySet::all()),
+        _ => drop_lead_out(),
     };
     dropped.at("drop the capabilities", "capset")
 }
@@ -297,7 +344,7 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
         if ignored { raw_calls::ignore(signal) } else { _ = raw_calls::default_action(signal) }
     }
     crate::fs::give_back();
-    if orders.own_pids && orders.in_front && terminal::needs_a_group(orders.argv) {
+    if orders.ground.is_held() && orders.in_front && terminal::needs_a_group(orders.argv) {
         // All signals are blocked still, SIGTTOU too.
         terminal::lead_a_group();
     }

@@ -53,6 +53,7 @@ pub fn collect_ran(
         uppers_in_memory::carry(fs, session, held, record, collected.own())?;
     }
     record.note(&collected.warnings);
+    record.beside = session.beside()?;
     let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
     let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
     keep(fs, session, held, record, &collected, false)?;

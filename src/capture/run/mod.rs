@@ -17,6 +17,8 @@ pub mod held_run;
 pub mod ids;
 pub mod init;
 pub mod is_inside;
+pub mod join;
+pub mod joined_run;
 pub mod keep_changes;
 pub mod landlock_scope;
 pub mod messages;

@@ -53,6 +53,24 @@ pub fn fork() -> io::Result<Option<i32>> {
     Ok(i32::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
+/// Forks a child of this process's parent, into the namespaces that this one's children get: clone(2), CLONE_PARENT. Returns `None` in the
+/// child, its pid in this process. The caller has one thread, and is not the init of a PID namespace.
+pub fn fork_beside() -> io::Result<Option<i32>> {
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
+    // SAFETY: as of `fork_into`.
+    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
+    Ok(i32::try_from(pid).ok().filter(|pid| *pid != 0))
+}
+
+/// The user namespace in which a user namespace was made: ioctl_nsfs(2), NS_GET_PARENT.
+pub fn user_namespace_above(namespace: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    const NS_GET_PARENT: u32 = 0xb702;
+    // SAFETY: this ioctl takes nothing.
+    let fd = check(unsafe { libc::ioctl(namespace.as_raw_fd(), NS_GET_PARENT as _) }.into())?;
+    // SAFETY: a descriptor that was just made, close-on-exec, and that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(RawFd::try_from(fd).map_err(io::Error::other)?) })
+}
+
 /// Ends the process at once and runs no destructor: for a forked copy that can't go on.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) ends the process and touches nothing.

@@ -114,13 +114,13 @@ impl Rebuild<'_> {
                 self.check(at)?;
                 move_over(self.fs, from.at(&name), to.at(&name))?;
             }
-            // A directory that is closed to its owner cannot take a place, so that comes last.
-            self.fs.set_mode(beside, before.mode | 0o700)?;
+            self.fs.set_mode(beside, before.mode)?;
             self.fs.set_mtime(beside, before.mtime)?;
             match self.fs.rename_over(beside, at) {
                 // Somebody made something in it meanwhile.
-                Err(error) if matches!(error.errno(), Some(libc::ENOTEMPTY | libc::EEXIST)) => {}
-                Ok(()) if before.mode & 0o700 != 0o700 => return self.fs.set_mode(at, before.mode),
+                Err(error) if matches!(error.errno(), Some(libc::ENOTEMPTY | libc::EEXIST)) => {
+                    self.fs.set_mode(beside, before.mode | 0o700)?;
+                }
                 done => return done,
             }
         }

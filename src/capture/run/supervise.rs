@@ -6,6 +6,7 @@
 
 use std::ffi::{CString, OsString};
 use std::io;
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -154,13 +155,18 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             inherited: &inherited,
             mask: &mask,
             child_ignored,
-            // A confined command gets no PIDs of its own.
+            // A confined command gets no PIDs of its own, and one that joins has the other run's.
             own_pids: ground.laid().is_some(),
-            own_shm: ground.laid().is_none(),
+            entrance: None,
+            own_shm: !ground.is_held(),
             in_front,
             network: command.network,
             answers_calls: ground.laid().is_some() && command.listens,
-            ready_after: ground.laid().map_or(started, Laid::ready_after),
+            ready_after: match ground {
+                Ground::Captured(laid) => laid.ready_after(),
+                Ground::Confined(_) => started,
+                Ground::Joined(_) => Time::default(),
+            },
         };
         run.say_what_is_missing(&inherited);
         run.until_it_ends(orders, begun, started)
@@ -252,8 +258,16 @@ impl Running<'_> {
             false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
         };
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
-        let pipes = Pipes::of(orders.inherited, self.ground.laid().is_some())?;
-        let forked = if self.ground.laid().is_some() { raw_calls::fork_into(new) } else { raw_calls::fork() };
+        // Closed here after the fork: who connects when the init is gone gets an end, and no answer that never comes.
+        let entrance = self.ground.laid().and_then(|laid| laid.entrance.take());
+        let entrance = entrance.as_ref().filter(|_| orders.own_pids);
+        let orders = &Orders { entrance, ..*orders };
+        let pipes = Pipes::of(orders.inherited, self.ground.is_held())?;
+        let forked = match self.ground {
+            Ground::Captured(_) => raw_calls::fork_into(new),
+            Ground::Confined(_) => raw_calls::fork(),
+            Ground::Joined(joined) => joined.fork_into(),
+        };
         let forked = forked.map_err(|source| {
             let act = if user { acts::USER_NAMESPACE } else { acts::MOUNT_NAMESPACE };
             let cause = Cause::of(act, source.raw_os_error(), user);
@@ -391,7 +405,7 @@ impl Running<'_> {
             Linger::WaitWith(with) => parent() != Some(with),
         };
         if ends_rest {
-            end_rest(words);
+            end_own_rest(words);
         } else if self.heard.hung_up() {
             // As the kernel does when a session leader ends: _exit(2).
             raw_calls::kill(0, libc::SIGHUP);
@@ -455,6 +469,11 @@ fn is_ready(socket: &UnixStream) -> bool {
     let mut ready = [PollFd::new(socket, PollFlags::IN)];
     let _interrupted = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !ready[0].revents().is_empty()
+}
+
+/// Has the init end what the command left; the run goes on while others have joined it.
+fn end_own_rest(words: &Words) {
+    let _gone = words.socket().write_all(&[0]);
 }
 
 /// Closes recant's end of the socket: the init ends, and the whole run with it.

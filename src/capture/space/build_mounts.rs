@@ -23,8 +23,7 @@ pub use super::shm::part as part_shm;
 use super::{mount_covers, mount_pieces};
 use crate::capture::place::layout::{Attached, Layer, Need, Route, Target};
 use crate::capture::place::mount_plan::{Laid, Plan};
-use crate::capture::run::landlock_scope::close_to_others;
-use crate::capture::run::{raw_calls, seccomp_filter};
+use crate::capture::run::raw_calls;
 use crate::error::{At, IoError, reason};
 use crate::fs::{AbsPath, Dir, Sort, leads_nowhere, stat_of};
 
@@ -77,24 +76,11 @@ pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Unc
     // By path: the inherited working directory still lies on the real, writable mount.
     rustix::process::chdir(plan.request.cwd.as_path()).at("enter the working directory", &plan.request.cwd)?;
     verify(plan, &attached)?;
-    confine(plan, &mapped)?;
-    Ok(uncovered)
-}
-
-/// Takes from this process what the command must not have, but for its rights.
-fn confine(plan: &Plan, mapped: &[u32]) -> Result<(), Unbuilt> {
-    // Root's before the rights are dropped: without SYS_ADMIN a rule needs no_new_privs, which would break sudo.
-    close_to_others().at("close abstract sockets", "Landlock")?;
     if plan.route == Route::User {
         // A second user namespace: each mount in it is locked, even for a third one made inside.
-        plan.ids.enter_inner(mapped)?;
+        plan.ids.enter_inner(&mapped)?;
     }
-    seccomp_filter::deny_cgroup_namespaces().at("deny cgroup namespaces", "seccomp")?;
-    if plan.route == Route::Root {
-        seccomp_filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
-        seccomp_filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
-    }
-    Ok(seccomp_filter::deny_ioctls(&seccomp_filter::TYPING).at("deny ioctls", "seccomp")?)
+    Ok(uncovered)
 }
 
 /// A clone of the mount at a path that stays real. Root's command could make any device's node in a directory, and leave programs with the

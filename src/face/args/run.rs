@@ -27,10 +27,11 @@ pub struct Run {
     /// A name for the session, which is always a new one
     #[arg(short, long, conflicts_with = "session")]
     pub name: Option<String>,
-    /// Go on in the pending session of that name; where there is none, begin one. An id means the session that has it
+    /// Go on in the pending session of that name; where there is none, begin one. Where a command runs in it, join that one. An id means the
+    /// session that has it
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// With --session: wait so long for a command that runs in it, as in 30s or 5m
+    /// With --session: wait so long for a command that runs in it, instead of joining it, as in 30s or 5m
     #[arg(long, value_name = "TIME", requires = "session", value_parser = wait)]
     pub wait: Option<i64>,
     /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed

@@ -14,7 +14,7 @@ use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::fs::Shown;
-use crate::session::{Arg, Ending, Header, Id, Session, Sort, Step};
+use crate::session::{Arg, Beside, Ending, Header, Id, Session, Sort, Step};
 use crate::verb::steps::{self as verb, Steps, count};
 
 /// A step in a page. What is usual is left out: it stands on the one before it, and ended with 0.
@@ -100,33 +100,45 @@ fn print(call: &Call, session: &Session, found: &Steps) {
     let (lines, first, more) = lines(found, call.out.limit());
     let steps: HashMap<u32, &Step> = found.steps.iter().map(|step| (step.n, step)).collect();
     let room = call.out.width() / 3;
-    let mut rows: Vec<[String; 6]> = lines
-        .iter()
-        .map(|Line { graph, n }| {
-            let Some(n) = n else { return row(cut_off(graph, room)) };
-            let head = if *n == found.head { " (head)" } else { "" };
-            let first = format!("{} {}{head}", cut_off(graph, room), figures::grouped(u64::from(*n)));
-            match (steps.get(n), &found.running) {
-                (Some(step), _) => of_step(first, step),
-                (None, Some((running, run))) if running == n => {
-                    [first, figures::day(run.started), "running".into(), String::new(), who(run.by.as_ref()), words(&run.argv)]
-                }
-                _ => {
-                    let [_, when, ending, counts, by, _] = row(String::new());
-                    [first, when, ending, counts, by, "the tree as it was".into()]
-                }
+    let (mut rows, mut before_gap) = (Vec::new(), 0);
+    for (i, Line { graph, n }) in lines.iter().enumerate() {
+        if i == first {
+            before_gap = rows.len();
+        }
+        let Some(n) = n else {
+            rows.push(row(cut_off(graph, room)));
+            continue;
+        };
+        let head = if *n == found.head { " (head)" } else { "" };
+        let label = format!("{} {}{head}", cut_off(graph, room), figures::grouped(u64::from(*n)));
+        match (steps.get(n), &found.running) {
+            (Some(step), _) => {
+                rows.push(of_step(label, step));
+                rows.extend(step.beside.iter().map(|beside| of_beside(graph, beside, "cut off")));
             }
-        })
-        .collect();
+            (None, Some((running, run))) if running == n => {
+                let who = who(run.by.as_ref());
+                rows.push([label, figures::day(run.started), "running".into(), String::new(), who, words(&run.argv)]);
+                rows.extend(run.beside.iter().map(|beside| of_beside(graph, beside, "running")));
+            }
+            _ => {
+                let [_, when, ending, counts, by, _] = row(String::new());
+                rows.push([label, when, ending, counts, by, "the tree as it was".into()]);
+            }
+        }
+    }
+    if first == lines.len() {
+        before_gap = rows.len();
+    }
     figures::fit(&mut rows, call.out.width(), &[Flexible::words(5, 8), Flexible::path(4, 8)]);
     let whole = figures::more(more, &command(format_args!("steps {} -v", session.id().tail())));
     for (i, line) in figures::table([Side::Left; 6], &rows).enumerate() {
-        if more > 0 && i == first {
+        if more > 0 && i == before_gap {
             call.out.line(&whole);
         }
         call.out.line(line);
     }
-    if more > 0 && first == lines.len() {
+    if more > 0 && before_gap == rows.len() {
         call.out.line(whole);
     } else if more == 0 && found.gone > 0 {
         let count = figures::count(found.gone as u64, "older step");
@@ -162,14 +174,24 @@ fn row(first: String) -> [String; 6] {
     [first, String::new(), String::new(), String::new(), String::new(), String::new()]
 }
 
+/// The row of a command that joined the one in the row above. `open`: what a missing end means.
+fn of_beside(graph: &str, beside: &Beside, open: &str) -> [String; 6] {
+    let ending = beside.ending.map_or_else(|| open.to_owned(), ending);
+    let words = format!("+ {}", words(&beside.argv));
+    [graph.replace('*', "|"), figures::day(beside.started), ending, String::new(), who(beside.by.as_ref()), words]
+}
+
+fn ending(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(0) => String::new(),
+        Ending::Exited(status) => format!("exit {status}"),
+        Ending::Signaled(signal) => format!("signal {signal}"),
+    }
+}
+
 /// The columns of a step behind `first`: when, how it ended, how much it changed, who ran it, its command.
 pub fn of_step(first: String, step: &Step) -> [String; 6] {
-    let ending = match step.ending {
-        Some(Ending::Exited(0)) => String::new(),
-        Some(Ending::Exited(status)) => format!("exit {status}"),
-        Some(Ending::Signaled(signal)) => format!("signal {signal}"),
-        None => "cut off".into(),
-    };
+    let ending = step.ending.map_or_else(|| "cut off".into(), ending);
     let ending = match (step.unsynced, ending.is_empty()) {
         (false, _) => ending,
         (true, true) => "unsynced".into(),

@@ -9,7 +9,7 @@ use crate::session::acting_agent::ActingAgent;
 use crate::session::change::{Change, Changes, DirectoryTime, Line, Sort};
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::run_record::{Arg, Ending, Run};
+use crate::session::run_record::{Arg, Beside, Ending, Run};
 use crate::tree::time;
 
 /// The name of the file, in the session's directory.
@@ -35,6 +35,9 @@ pub struct Step {
     /// The end of the command; missing if recant was killed before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// The commands that joined its run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// True if the machine went down before it was durable: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
@@ -84,6 +87,7 @@ impl Step {
             started: run.started,
             took: run.took,
             ending: run.ending,
+            beside: run.beside.clone(),
             unsynced: false,
             chosen: false,
             left: 0,

@@ -323,6 +323,12 @@ pub fn is_running(id: &Id) -> Error {
     Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
 }
 
+/// The error for what a command cannot have in a run that it joins.
+pub fn cannot_join(id: &Id, what: &str) -> Error {
+    let message = format!("cannot join the command that runs in session {id} with {what}");
+    Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
+}
+
 /// The reason why no command can go on in a session, and what to do instead.
 pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, Remedy)> {
     let tail = header.id.tail();

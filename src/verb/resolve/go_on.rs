@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::wanted_act::Want;
 use crate::error::{Error, Kind, Reason};
 use crate::fs::interrupt;
-use crate::session::{Header, Id, Locked, Origin, Status, Store, id};
+use crate::session::{Header, Id, Locked, Origin, Session, Status, Store, id};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::{no_name, refusal};
@@ -32,12 +32,19 @@ pub struct Begun {
     pub fresh: bool,
 }
 
+/// A session that a command goes to.
+pub enum Aimed {
+    Alone(Begun),
+    /// A command runs in it already.
+    Beside(Session),
+}
+
 /// Begins a session or takes up a pending one. Listings show `command` for a new one. Says that a session is new if the name left it open.
 ///
 /// Errors: the session cannot be gone on in, with the reason; the name is invalid.
-pub fn begin(desk: &Desk, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Error> {
+pub fn begin(desk: &Desk, store: &Store, aim: Aim<'_>, command: &str) -> Result<Aimed, Error> {
     match aim {
-        Aim::New(name) => new(desk, store, name, command).map_err(|error| or_go_on(store, name, error)),
+        Aim::New(name) => new(desk, store, name, command).map(Aimed::Alone).map_err(|error| or_go_on(store, name, error)),
         Aim::There(key) => take_up(desk, store, &desk.find(store, Some(key), Want::GoOn)?, Duration::ZERO),
         Aim::Named(key, wait) => named(desk, store, (key, wait), command),
     }
@@ -60,7 +67,7 @@ fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Error {
     }
 }
 
-fn named(desk: &Desk, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Begun, Error> {
+fn named(desk: &Desk, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Aimed, Error> {
     if let Some(found) = find(desk, store, key)? {
         return take_up(desk, store, &found, wait);
     }
@@ -68,7 +75,7 @@ fn named(desk: &Desk, store: &Store, (key, wait): (&str, Duration), command: &st
         Ok(begun) => {
             let former = rolled_back(store, key)?;
             desk.caller.tell(Fact::New { id: begun.session.id(), name: key, former: former.as_ref() });
-            Ok(begun)
+            Ok(Aimed::Alone(begun))
         }
         // Another run with the same words has taken the name meanwhile.
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(desk, store, key)? {
@@ -117,14 +124,18 @@ fn find(desk: &Desk, store: &Store, key: &str) -> Result<Option<Id>, Error> {
     }
 }
 
-/// Locks a session that exists, for a command that goes on in it.
-fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun, Error> {
-    let mut session = locked(desk, store, id, wait)?.map_err(|error| match error {
-        error if error.kind() == Kind::Busy && store.session(id).is_ok_and(|session| session.header.uncollected) => {
-            error::is_running(id)
-        }
-        error => error,
-    })?;
+/// Locks a session that exists, for a command that goes on in it. If one runs in it, and is not waited for, it may be joined.
+fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Aimed, Error> {
+    let mut session = match locked(desk, store, id, wait)? {
+        Err(error) if error.kind() == Kind::Busy => match store.session(id) {
+            Ok(session) if session.header.uncollected => {
+                refuse_in_a_persons(desk, &session)?;
+                return if wait.is_zero() { Ok(Aimed::Beside(session)) } else { Err(error::is_running(id)) };
+            }
+            _ => return Err(error),
+        },
+        locked => locked?,
+    };
     crate::engine::refuse_interrupted(store, id)?;
     if session.header.uncollected {
         killed_run::collect(desk, store, &mut session)?;
@@ -133,7 +144,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Begun,
     refuse(&session.header, in_memory, Want::GoOn)?;
     refuse_in_a_persons(desk, &session)?;
     open_again(desk, &mut session)?;
-    Ok(Begun { session, fresh: false })
+    Ok(Aimed::Alone(Begun { session, fresh: false }))
 }
 
 /// Opens a session again whose commit was undone, before its steps change.

@@ -1,8 +1,10 @@
 //! A command with every file change held: begun, run, and its changes kept.
 
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use super::agent_guest::Guest;
+use super::beside;
 use super::door::Door;
 use super::hints;
 use super::notice::Notice;
@@ -19,7 +21,7 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::resolve::acts_of_others;
-use crate::verb::resolve::go_on::{self, Begun};
+use crate::verb::resolve::go_on::{self, Aimed, Begun};
 
 /// Runs a command with its file changes held.
 ///
@@ -30,7 +32,10 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
     let noting = interrupt::note(OnSignal::Stops);
-    let mut begun = go_on::begin(desk, &store, wanted.aim, &start_of(wanted.program.argv())).map_err(error::not_started)?;
+    let mut begun = match aimed(desk, &store, wanted).map_err(error::not_started)? {
+        Taken::Begun(begun) => *begun,
+        Taken::Joined(ran) => return Ok(*ran),
+    };
     let (held, guest, knows_of_pending) = match start(desk, &store, &mut begun, wanted, since) {
         Ok(started) => started,
         // The command ran: what it changed lies in the session.
@@ -46,6 +51,34 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     drop(noting);
     end(desk, &store, begun, (held, guest, knows_of_pending), wanted)
 }
+
+/// The session of a run, or the end of a command that joined one.
+enum Taken {
+    Begun(Box<Begun>),
+    Joined(Box<Ran>),
+}
+
+/// Takes up the session that is meant. Where a command runs in it, this one joins; where that is about to end, waits for its end.
+fn aimed(desk: &Desk, store: &Store, wanted: &Wanted<'_>) -> Result<Taken, Error> {
+    let start = Instant::now();
+    loop {
+        let session = match go_on::begin(desk, store, wanted.aim, &start_of(wanted.program.argv()))? {
+            Aimed::Alone(begun) => return Ok(Taken::Begun(Box::new(begun))),
+            Aimed::Beside(session) => session,
+        };
+        if let Some(ran) = beside::run(desk, store, &session, wanted)? {
+            return Ok(Taken::Joined(Box::new(ran)));
+        }
+        if start.elapsed() > ENDING {
+            return Err(error::is_running(session.id()));
+        }
+        interrupt::check().map_err(error::asked_to_stop)?;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The time that a run which is about to end is waited for.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The store, with what was cut off in it recovered.
 fn store_of(desk: &Desk, wanted: &Wanted<'_>) -> Result<Store, Error> {

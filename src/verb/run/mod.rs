@@ -14,6 +14,7 @@ pub mod terms;
 pub mod trial;
 pub mod value;
 
+mod beside;
 mod caches;
 mod hints;
 mod plan;

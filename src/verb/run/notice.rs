@@ -6,7 +6,7 @@ use crate::capture::{Confinement, Event};
 use crate::engine::LeftPath;
 use crate::error::{Error, IoError};
 use crate::fs::AbsPath;
-use crate::session::{Coverage, Header, Id, Keep, Record};
+use crate::session::{Coverage, Header, Id, Keep, Record, Session};
 
 /// A fact that is told while a run works.
 pub enum Notice<'a> {
@@ -14,6 +14,8 @@ pub enum Notice<'a> {
     Event { event: &'a Event, is_confined: bool },
     /// A fact about the places of this project that no run changes.
     Place(&'a str),
+    /// A command joins the one that runs in a session.
+    Beside(&'a Session),
     /// A shell begins. `goes_on`: the session that holds what earlier commands did.
     Shell { goes_on: Option<&'a Header>, has_history: bool },
     /// Something could not be made for the command, or not removed though it stayed empty.

@@ -66,6 +66,8 @@ pub enum Fate {
     Committed(Box<Acted>),
     /// It was to be committed, and is held.
     NotCommitted(Error),
+    /// It is part of the step of the command that it joined, once that has ended.
+    Beside,
     /// It was made on the real tree, and is committed.
     Real,
 }
@@ -77,6 +79,7 @@ impl Serialize for Fate {
             Self::Dropped | Self::SetAside(_) => "discarded",
             Self::Committed(_) | Self::Real => "committed",
             Self::NotCommitted(why) if why.kind() == Kind::Conflict => "conflict",
+            Self::Beside => "beside",
             Self::Held | Self::NotCommitted(_) => "pending",
         })
     }

@@ -57,6 +57,10 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         Notice::RecordStays { id, why } => {
             out.warn(format_args!("the record of run {id} stays: {why}; {}", command("recover tries again")));
         }
+        Notice::Beside(session) => {
+            let command = session.header.command.as_deref().unwrap_or("the command");
+            out.note(format_args!("beside {command}: one step of session {}", session.id().tail()));
+        }
         Notice::Pruned { count, keep } => {
             out.note(format_args!("{} pruned: snapshot.keep is {keep}", figures::count(*count as u64, "old snapshot")));
         }
@@ -79,6 +83,9 @@ fn left(out: &Out, new: &[&LeftPath], known: usize) {
 /// Says what a capture, or a confinement, reports.
 fn event(out: &Out, event: &Event, is_confined: bool) {
     match event {
+        Event::Lingering(names) if names.is_empty() => {
+            out.note("waiting for the commands that joined this one (Ctrl-C ends them)")
+        }
         Event::Lingering(names) => {
             let names = names.join(", ");
             out.note(format_args!("waiting for what the command left running: {names} (Ctrl-C ends it)"));

@@ -84,7 +84,7 @@ fn say(out: &Out, ran: &Ran) {
         Fate::Held if ran.of == Of::New => say_held(out, ran, id, ["diff", "commit", "discard"]),
         Fate::Held | Fate::Nothing => say_news(out, ran, id),
         // That the commit came to nothing is said, or what it did.
-        Fate::SetAside(None) | Fate::Committed(_) | Fate::NotCommitted(_) | Fate::Real => {}
+        Fate::SetAside(None) | Fate::Committed(_) | Fate::NotCommitted(_) | Fate::Beside | Fate::Real => {}
     }
 }
 
