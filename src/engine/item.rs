@@ -54,6 +54,9 @@ pub struct Item {
     /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::plan::road::Road)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub portable: bool,
+    /// True if it is removed, and made, in the path's own directory, each by its step: no rename leads there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
     /// Facts for planning alone.
     #[serde(skip)]
     pub planning: Planning,
@@ -120,9 +123,9 @@ impl Item {
         self.portable && self.act == Act::Replace
     }
 
-    /// True if a directory that goes is removed in place and made again by an undo: not every file system renames one.
+    /// True if what goes is removed in place and made again by an undo: not every file system renames a directory.
     pub fn made_again(&self) -> bool {
-        self.portable && self.was_dir()
+        self.portable && self.was_dir() || self.in_place && self.from.is_some()
     }
 
     /// True if `verb` overwrites something by force and keeps it under `displaced/`. A commit makes it the `before`, where it can.
@@ -195,9 +198,8 @@ impl Frame<'_> {
             Act::Stay => return Places { spare: held(), ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
-        let own = |kind: &str| Spot::Session(format!("held/objects/{kind}-{}", item.n).into_bytes());
         let beside = self.beside(item, "");
-        let home = self.home(item);
+        let home = self.home(item).or_else(|| self.copy_for_undo(item));
         let (to, spare) = match (&item.to, &beside) {
             (None, _) => (None, None),
             (Some(_), Some(beside)) => (Some(beside.clone()), held()),
@@ -207,7 +209,8 @@ impl Frame<'_> {
         let out = match item.act {
             Act::Replace if item.is_parted() => self.beside(item, "-out"),
             Act::Replace => to.clone(),
-            Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(own("gone"))),
+            Act::Remove if item.in_place => self.beside(item, "-out"),
+            Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(gone(item))),
             _ => None,
         };
         Places { to, out, home, copied, spare }
@@ -223,6 +226,12 @@ impl Frame<'_> {
         let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.
         item.beside.as_ref().and_then(|directory| directory.join(name.as_bytes()).ok()).map(Spot::Tree)
+    }
+
+    /// The place of the copy that an undo needs of what is removed in place and is not kept by policy.
+    pub fn copy_for_undo(&self, item: &Item) -> Option<Spot> {
+        let is_needed = item.in_place && item.moves() && item.from.is_some() && self.home(item).is_none();
+        is_needed.then(|| gone(item))
     }
 
     /// The place where what comes off the tree is kept.
@@ -242,7 +251,8 @@ impl Frame<'_> {
     }
 
     pub fn step<'i>(&self, turn: Turn, items: &'i [Item], opened: &'i [Opened]) -> Step<'i> {
-        let set_meta = |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false };
+        let set_meta =
+            |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false, in_place: false };
         match turn {
             Turn::Open(i) => {
                 let Opened { path, directory } = &opened[i as usize];
@@ -257,16 +267,17 @@ impl Frame<'_> {
                 let (from, to, at) = (item.as_opened(), item.as_placed(), self.places(item));
                 if item.is_parted() {
                     let at = Places { out: None, home: None, copied: false, ..at };
-                    return Step { act: Act::Place, path: &item.path, from: None, to, at, whole: false, again: false };
+                    let (path, in_place) = (&item.path, item.in_place);
+                    return Step { act: Act::Place, path, from: None, to, at, whole: false, again: false, in_place };
                 }
                 let again = item.act == Act::Remove && item.made_again();
-                Step { act: item.act, path: &item.path, from, to, at, whole: item.whole, again }
+                Step { act: item.act, path: &item.path, from, to, at, whole: item.whole, again, in_place: item.in_place }
             }
             Turn::Take(i) => {
                 let item = &items[i as usize];
                 let at = Places { to: None, spare: None, ..self.places(item) };
                 let (from, again) = (item.as_opened(), item.made_again());
-                Step { act: Act::Remove, path: &item.path, from, to: None, at, whole: item.whole, again }
+                Step { act: Act::Remove, path: &item.path, from, to: None, at, whole: item.whole, again, in_place: item.in_place }
             }
             Turn::Finish(i) => {
                 let item = &items[i as usize];
@@ -282,6 +293,11 @@ impl Frame<'_> {
             }
         }
     }
+}
+
+/// A place of its own in the session for what is not kept.
+fn gone(item: &Item) -> Spot {
+    Spot::Session(format!("held/objects/gone-{}", item.n).into_bytes())
 }
 
 /// One step in the order of all, by its item or opened directory.

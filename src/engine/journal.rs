@@ -275,9 +275,10 @@ fn damaged(path: &str, why: &str) -> Error {
 /// Lists the spots that Prepare makes for one item.
 pub fn prepared_spots_of(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
     let places = if item.moves() { frame.places(item) } else { Default::default() };
-    let to = places.to.filter(|_| item.fresh);
+    let to = places.to.filter(|_| item.fresh && !item.in_place);
     let home = places.home.filter(|_| places.copied);
-    let out = places.out.filter(|spot| (item.act == Act::Remove || item.is_parted()) && matches!(spot, Spot::Tree(_)));
+    let is_made = !item.in_place && (item.act == Act::Remove || item.is_parted());
+    let out = places.out.filter(|spot| is_made && matches!(spot, Spot::Tree(_)));
     [to, home, out].into_iter().flatten()
 }
 

@@ -32,10 +32,7 @@ pub fn execute(
 ) -> Result<Report, Error> {
     let mut tried = try_once(fs, store, session, ask, effect, progress);
     keep_reserve_again(fs, session, effect, &mut tried);
-    tried.map_err(|error| match error.io().and_then(std::io::Error::raw_os_error) {
-        Some(libc::EXDEV) => error.with_remedy("with RECANT_STORE on another file system than the path, recant copies instead"),
-        _ => error,
-    })
+    tried
 }
 
 /// All that carrying a job out would meet now, but for damage. Needs no lock and changes nothing.

@@ -63,8 +63,10 @@ pub struct Step<'i> {
     pub at: Places,
     /// True if `from` is a directory that `--force` moves out with all that is in it.
     pub whole: bool,
-    /// True if `from` is a directory that is removed in place, and made again by an undo.
+    /// True if `from` is removed in place, and made again by an undo.
     pub again: bool,
+    /// True if `to` is made in the path's own directory by the step, and removed there by an undo.
+    pub in_place: bool,
 }
 
 /// The places of a step's objects while they are not at its path.

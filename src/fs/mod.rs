@@ -16,6 +16,7 @@ pub mod mounts;
 mod out_of_memory;
 pub mod path;
 pub mod program;
+mod project;
 mod regain_access;
 mod remove;
 pub mod resolve;

@@ -805,6 +805,166 @@ fn a_tree_in_another_subvolume_than_the_store_goes_there_and_back() {
     goes_there_and_back(&world, "two subvolumes");
 }
 
+/// A directory demands its number of all that is renamed into it: chattr(1), `+P`.
+fn demand_a_number(tree: &Path, number: &str) {
+    let at = tree.display().to_string();
+    // Links and special files get none.
+    drop(run("chattr", &["-R", "-p", number, &at]));
+    run("find", &[&at, "-type", "d", "-exec", "chattr", "+P", "{}", "+"]).expect("a directory that demands it");
+}
+
+/// The scene with links and special files that have no number, in directories that demand one.
+fn numbered(world: &World, after: impl FnOnce(&World)) -> (String, Manifest) {
+    world.write("edited", "old").write("gone", "away").write("moded", "x").symlink("nowhere", "link").fifo("fifo");
+    world.write("full/a", "1").link("full/a", "full/again").write("full/sub/b", "2").symlink("a", "full/link").mkdir("hollow");
+    after(world);
+    old_times(world);
+    let before = world.manifest();
+    let id = world.begin();
+    let lines = "write edited new; write made/deep/er n; delete gone; delete full; symlink made link; delete fifo; \
+                 chmod 0640 moded; delete hollow; symlink made made/link";
+    world.stage(&id, lines.split("; "));
+    (id, before)
+}
+
+/// Nothing is renamed into a directory that demands another project number, not even by another name in it.
+#[test]
+#[ignore = "long: images of xfs"]
+fn where_a_directory_demands_a_project_number_copies_are_made_both_ways() {
+    type When = (&'static str, fn(&World), fn(&World));
+    let of_tree = |world: &World| demand_a_number(&world.tree(), "7");
+    let of_store = |world: &World| demand_a_number(&world.store(), "9");
+    let nothing = |_: &World| {};
+    let whens: [When; 5] = [
+        ("before the commit", of_tree, nothing),
+        ("after the commit", nothing, of_tree),
+        ("of one directory", |world| demand_a_number(&world.path("full"), "7"), nothing),
+        ("of the store, after the commit", nothing, of_store),
+        ("of both", of_tree, of_store),
+    ];
+    for (what, first, later) in whens {
+        let Some(mount) = image("xfs") else { return };
+        let world = World::on(&mount.point);
+        let (id, before) = numbered(&world, first);
+        let twice = |verb: &str| {
+            world.recant(&format!("{verb} {id} --dry-run")).ok();
+            world.recant(&format!("{verb} {id}")).ok();
+            world.assert_tidy(&format!("{what}: {verb}"));
+        };
+        twice("commit");
+        let after = world.manifest();
+        assert!(!before.difference(&after).is_empty(), "{what}");
+        later(&world);
+        for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
+            twice(verb);
+            // What a directory that demands a number is given changes no time of its own.
+            want.clone().without_times().assert_same(&world.manifest().without_times(), &format!("{what}: {verb}"));
+        }
+    }
+}
+
+/// A tree with a subvolume of btrfs in it, and a session that removes both.
+fn with_a_subvolume(world: &World) -> (String, Manifest) {
+    world.mkdir("top");
+    run("btrfs", &["subvolume", "create", &world.path("top/inner").display().to_string()]).expect("a subvolume");
+    world.write("top/inner/a", "1").link("top/inner/a", "top/inner/b").symlink("a", "top/inner/link");
+    world.write("top/inner/sub/c", "2").write("top/beside", "3");
+    old_times(world);
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage(&id, ["delete top"]);
+    (id, before)
+}
+
+fn is_subvolume(world: &World, name: &str) -> bool {
+    world.path(name).metadata().expect("a directory").ino() == 256
+}
+
+#[test]
+#[ignore = "long: an image of btrfs"]
+fn a_subvolume_that_goes_with_what_is_in_it_comes_back_as_one() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(&mount.point);
+    let (id, before) = with_a_subvolume(&world);
+    round_trip(&world, &id, &before, "a subvolume", whole);
+    assert!(is_subvolume(&world, "top/inner"));
+    let other = tempfile::tempdir().expect("a directory");
+    let mut world = World::on(&mount.point);
+    world.set("RECANT_STORE", other.path().join("store"));
+    let (id, before) = with_a_subvolume(&world);
+    round_trip(&world, &id, &before, "a subvolume, the store elsewhere", whole);
+}
+
+#[test]
+#[ignore = "long: an image of btrfs"]
+fn killed_at_its_steps_what_goes_in_place_is_as_before_or_as_after() {
+    let Some(mount) = image("btrfs") else { return };
+    for verb in [COMMIT, ROLLBACK, REDO] {
+        let row = Sweep {
+            name: &format!("{} of a subvolume", verb.name),
+            scene: &|| {
+                let world = World::on(&mount.point);
+                let (id, before) = with_a_subvolume(&world);
+                verb.first.iter().for_each(|verb| drop(world.call([*verb, &id]).run().ok()));
+                let before = if verb.first.is_empty() { before } else { world.manifest() };
+                Some((world, id, before))
+            },
+            verb: &|(world, id, _)| world.call([verb.name, id]),
+            order: "kill:N",
+        };
+        let mut judge = AllOrNothing::of(verb);
+        let tally = row.run(|(world, id, before), _, what| judge.judge(world, id, before, what));
+        tally.saw(verb.from, 5).saw(verb.to, 2);
+    }
+}
+
+#[test]
+#[ignore = "long: an image of btrfs"]
+fn what_somebody_has_or_writes_where_it_goes_in_place_stays() {
+    let Some(mount) = image("btrfs") else { return };
+    let (world, other) = (World::on(&mount.point), World::on(&mount.point));
+    // What a process has open for writing is not removed.
+    let (id, before) = with_a_subvolume(&world);
+    let open = std::fs::File::options().append(true).open(world.path("top/inner/sub/c")).expect("a file");
+    let said = world.recant(&format!("commit {id} --force")).with(3);
+    assert!(said.stderr().contains("top/inner/sub/c: a process has it open for writing"), "{said}");
+    before.assert_same(&world.manifest(), "undone");
+    drop(open);
+    world.recant(&format!("commit {id}")).ok();
+    // What was put and edited before a recovery is somebody's.
+    let (id, _) = with_a_subvolume(&other);
+    other.recant(&format!("commit {id}")).ok();
+    let seal = step_of(|| other.call(["rollback", &id]), &SEAL);
+    other.recant(&format!("redo {id}")).ok();
+    other.call(["rollback", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
+    std::fs::write(other.path("top/inner/sub/c"), "theirs").expect("an edit");
+    let said = other.recant("recover").with(4);
+    assert!(said.stdout().contains("top/inner/sub/c (somebody changed what was put there)"), "{said}");
+    assert_eq!(other.read("top/inner/sub/c"), "theirs", "{said}");
+}
+
+#[test]
+#[ignore = "long: an image of btrfs"]
+fn what_lies_in_a_read_only_subvolume_is_refused_before_anything_is_changed() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(&mount.point);
+    world.mkdir("top");
+    let path = |name: &str| world.path(name).display().to_string();
+    run("btrfs", &["subvolume", "create", &path("top/inner")]).expect("a subvolume");
+    world.write("top/inner/a", "1").write("top/inner/b", "2");
+    run("btrfs", &["subvolume", "snapshot", "-r", &path("top/inner"), &path("frozen")]).expect("a snapshot");
+    let before = world.manifest();
+    for line in ["write frozen/a new", "chmod 0600 frozen/b", "delete frozen"] {
+        let id = world.begin();
+        world.stage(&id, ["write free x", line]);
+        for verb in ["commit --dry-run", "commit"] {
+            let said = world.recant(&format!("{verb} {id}")).with(1);
+            assert!(said.stderr().contains("it lies in a read-only subvolume"), "{line}: {said}");
+            before.assert_same(&world.manifest(), line);
+        }
+    }
+}
+
 #[test]
 fn two_mounts_of_one_file_system_are_two_roads() {
     let world = World::new();

@@ -3,12 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rustix::fs::{Access, AtFlags, accessat};
-
 use super::draft::Draft;
 use super::make_plan::{Plan, Remarks};
 use super::rights::keeps_setgid;
-use super::road::Road;
 use crate::checkpoint::{Kept, Large, Limits, Reading, Tally};
 use crate::engine::error::refused_at;
 use crate::engine::item::{Frame, Item, Opened};
@@ -16,10 +13,9 @@ use crate::engine::job::{Rest, Verb, WantedTime};
 use crate::engine::journal::{Head, Journal};
 use crate::engine::place_in_session::SessionPlace;
 use crate::engine::step::{Act, DirectoryTime, RootRecord};
-use crate::engine::work::metadata::ACL;
 use crate::engine::work::records;
-use crate::error::{Against, BY_ROOT, Error, shell_word};
-use crate::fs::{AbsPath, Inode, Mount, Sort, Stat};
+use crate::error::{Against, BY_ROOT, Error};
+use crate::fs::{AbsPath, Inode, Sort, Stat};
 use crate::session::{Header, Session, Sizes, boot_id, misfits};
 use crate::settings;
 use crate::tree::{Hash, Seen, State, What, observe, sort_word};
@@ -41,11 +37,9 @@ impl Draft<'_> {
         if self.verb == Verb::Commit {
             unfit(self.session, &mut items, generation)?;
         }
-        for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
-            self.choose_road(item, &directories)?;
-            if item.moves() {
-                self.find_places(item, &mut names)?;
-            }
+        self.choose_roads(&mut items, &directories)?;
+        for item in items.iter_mut().filter(|item| item.moves()) {
+            self.find_places(item, &mut names)?;
         }
         let large = kept_in_full(&items, limits);
         self.notes.extend(shared_metadata(&items, self.verb));
@@ -130,7 +124,7 @@ impl Draft<'_> {
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
         let copies = item.beside.is_some();
         if copies && item.whole {
-            let why = "the directory there cannot be moved into the store, which is on another file system or one that cannot do this; move it away";
+            let why = "no rename leads from there into the store, so the directory cannot be kept whole; move it away";
             return Err(refused_at(&item.path, why));
         }
         let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
@@ -158,94 +152,9 @@ impl Draft<'_> {
                 _ => return,
             }
             let sort = sort_word(from.state.sort());
-            let why = "it has other names outside the session, and the store is on another file system";
+            let why = "it has other names outside the session, and cannot be renamed into the store";
             self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a {sort} of its own", item.path));
         }
-    }
-
-    /// Chooses the item's road: where copies lie ready, and whether content tells objects apart.
-    fn choose_road(&mut self, item: &mut Item, directories: &BTreeMap<AbsPath, Stat>) -> Result<(), Error> {
-        let road = self.roads.to(&item.path, self.mount(&item.path)?, directories);
-        if road != Road::Native && item.moves() {
-            item.beside = Some(Box::new(self.beside(&item.path)?));
-        }
-        if road == Road::Portable {
-            item.portable = item.moves();
-            let is_mounted = item.planning.mounted;
-            for seen in [&mut item.from, &mut item.to].into_iter().flatten().filter(|_| !is_mounted) {
-                loosen(seen);
-            }
-        }
-        Ok(())
-    }
-
-    /// Marks directories on a portable road: their paths tell them apart.
-    fn loosen(&mut self, opened: &mut [Opened], times: &mut [DirectoryTime]) -> Result<(), Error> {
-        for Opened { path, directory } in opened {
-            if self.is_portable(path)? {
-                loosen(directory);
-            }
-        }
-        for time in times {
-            time.identity.loose = self.is_portable(&time.path)?;
-        }
-        Ok(())
-    }
-
-    fn is_portable(&self, path: &AbsPath) -> Result<bool, Error> {
-        Ok(self.roads.to(path, self.mount(path)?, &BTreeMap::new()) == Road::Portable)
-    }
-
-    fn mount(&self, path: &AbsPath) -> Result<&Mount, Error> {
-        let parent = path.parent().unwrap_or_else(|| path.clone());
-        Ok(self.reach.roots.mount_of(&parent)?)
-    }
-
-    /// The nearest directory above the target that exists and stays. Skips one that cannot be opened, as nothing could be made in it, and
-    /// one of the user's own that is opened only after Prepare. Takes another of the user's then, or one of somebody else's in which they
-    /// may work, such as /tmp, unless it lets in those whom the closed one keeps out.
-    fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let (mut directory, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
-        let mut why_not = " or above it: you may not write there".to_owned();
-        while let Some(above) = directory {
-            let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.directory(&above)) };
-            if let Some(Err(error)) = &opened
-                && error.leads_nowhere()
-            {
-                self.missing = Some(above.clone());
-            }
-            if let Some(Ok(dir)) = opened {
-                let stat = dir.stat()?;
-                let is_there = self.reach.roots.mount_of(&above)?.id == self.mount(path)?.id;
-                let is_own = stat.uid == self.me.as_raw() && is_there;
-                // Asked as the kernel asks: a capability or an ACL may allow more than the mode shows.
-                let is_open = || accessat(&*dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
-                if closed.is_some() && !is_own {
-                    if !is_there || !is_open() {
-                        break;
-                    }
-                    if hides {
-                        why_not = format!(", and in {above} others could see it");
-                        break;
-                    }
-                    return Ok(above);
-                }
-                if self.me.is_root() || !is_own || is_open() {
-                    return Ok(above);
-                }
-                let xattrs = dir.at(b".").xattrs()?;
-                hides |= stat.mode & 0o011 != 0o011 || xattrs.iter().any(|(name, _)| name == ACL);
-                closed.get_or_insert_with(|| above.clone());
-            }
-            directory = above.parent();
-        }
-        let why = match closed {
-            None => "no directory above it is there".into(),
-            Some(closed) => {
-                format!("cannot prepare it in {closed}{why_not} (chmod u+w {} helps)", shell_word(closed.as_bytes()))
-            }
-        };
-        Err(refused_at(path, why))
     }
 
     /// The mtimes of directories that stay: those in which names change, and those that the job names.
@@ -347,11 +256,6 @@ impl Draft<'_> {
             })
             .sum()
     }
-}
-
-/// Marks an object that only its content tells apart: it is read wherever times would do otherwise.
-fn loosen(seen: &mut Seen) {
-    (seen.print.identity.loose, seen.print.racy) = (true, true);
 }
 
 /// Makes what a commit finds by force the `before`, unless that contradicts the others' (another path of the session is above or below

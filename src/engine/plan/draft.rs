@@ -43,11 +43,12 @@ pub struct Draft<'s> {
 
 impl<'s> Draft<'s> {
     pub fn new(session: &'s Session, verb: Verb, sides: Vec<Side>) -> Result<Self, Error> {
+        let reach = Reach::new(&session.dir)?;
         Ok(Self {
             verb,
             session,
-            reach: Reach::new(&session.dir)?,
-            roads: Roads::from(&session.dir)?,
+            roads: Roads::from(&session.dir, reach.roots.mounts())?,
+            reach,
             missing: None,
             leaving: HashSet::new(),
             names_here: HashMap::new(),

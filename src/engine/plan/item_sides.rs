@@ -27,6 +27,7 @@ pub fn unlooked(mv: &Move) -> Item {
         opened: false,
         fresh: false,
         portable: false,
+        in_place: false,
         planning: Planning { expected, gives_back: mv.gives_back, ..Planning::default() },
     }
 }

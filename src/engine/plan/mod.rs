@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod choose;
+pub mod choose_roads;
 pub mod conflict;
 pub mod draft;
 pub mod examine;

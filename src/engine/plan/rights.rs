@@ -6,6 +6,7 @@ use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::draft::Draft;
+use super::road::FileSystem;
 use crate::checkpoint::Kept;
 use crate::engine::error::{no_room, refused_at};
 use crate::engine::item::{Frame, Item};
@@ -47,6 +48,7 @@ impl Draft<'_> {
                 }
             }
         }
+        refused.extend(self.frozen(items, &directories)?);
         refused.extend(self.bound_names(items, &directories)?);
         if refused.is_empty() { Ok(directories) } else { Err(crate::engine::error::refused(refused)) }
     }
@@ -57,12 +59,29 @@ impl Draft<'_> {
         if root.mount.read_only() {
             return Ok(Some(Against::new(path, format!("the file system mounted at {} is read-only", root.mount.point))));
         }
+        if FileSystem::of(&root.mount).has_subvolumes && is_frozen(dir.at(b".")) {
+            return Ok(Some(Against::new(path, FROZEN)));
+        }
         if self.me.is_root() || stat.uid == self.me.as_raw() {
             return Ok(None);
         }
         let why = || format!("the directory is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode);
         let allowed = rustix::fs::accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
         Ok(allowed.is_err().then(|| Against::new(path, why())))
+    }
+
+    /// Objects to change in place, and directories to go, in a read-only subvolume.
+    fn frozen(&mut self, items: &[Item], directories: &BTreeMap<AbsPath, Stat>) -> Result<Vec<Against>, Error> {
+        let mut refused = Vec::new();
+        let is_known = |item: &&Item| directories.contains_key(&item.path);
+        for item in items.iter().filter(|item| item.act == Act::SetMeta || item.leaves_directory() && !is_known(item)) {
+            let parent = parent_of(&item.path)?;
+            if FileSystem::of(self.reach.roots.mount_of(&parent)?).has_subvolumes && is_frozen(self.reach.path(&item.path)?.at())
+            {
+                refused.push(Against::new(&item.path, FROZEN));
+            }
+        }
+        Ok(refused)
     }
 
     /// Names that the caller may not remove: another user's in a sticky directory, and another user's directories without `w` for the
@@ -150,6 +169,14 @@ impl Draft<'_> {
         }
         if short.is_empty() { Ok(()) } else { Err(no_room(short)) }
     }
+}
+
+const FROZEN: &str = "it lies in a read-only subvolume";
+
+/// True if the object lies in a read-only subvolume, or is one: nothing in it can change, not even by root.
+fn is_frozen(at: Entry<'_>) -> bool {
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::accessat(at.dir, at.name, Access::WRITE_OK, flags) == Err(rustix::io::Errno::ROFS)
 }
 
 /// True if the caller has these rights of root's, as a service may have been given them (capabilities(7)).

@@ -16,6 +16,7 @@ use crate::engine::plan::rights::with_rights;
 use crate::engine::reach::Reach;
 use crate::engine::report::{LeftPath, without_repeats};
 use crate::engine::step::{Act, DirectoryTime, Places, Spot, Step};
+use crate::engine::work::copy::Firsts;
 use crate::engine::work::displaced::{displaced_below, make_directory};
 use crate::engine::work::perform::{perform, put_away};
 use crate::engine::work::reserve;
@@ -215,7 +216,7 @@ pub fn finish(fs: &Fs, store: &Store, session: &Session, reach: &mut Reach, jour
 /// Puts names that go with another one, and metadata of new directories, that undo has taken back. If somebody has taken the place,
 /// theirs stays. Returns notes: times that did not take.
 fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
-    let mut untimed = Vec::new();
+    let (mut untimed, mut firsts) = (Vec::new(), Firsts::default());
     for turn in &journal.turns {
         let step = journal.step(*turn);
         let is_due = match *turn {
@@ -224,7 +225,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
             Turn::Open(_) | Turn::Close(_) => false,
         };
         if is_due {
-            match perform(fs, reach, &step, &mut untimed) {
+            match perform(fs, reach, &step, &mut firsts, &mut untimed) {
                 Err(error) if error.kind() != Kind::Conflict => return Err(error),
                 _ => {}
             }
@@ -236,7 +237,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
 /// True if what is to be put lies ready, and the path is as it was before the step.
 fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
     let found = StepObjects::find(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
-    let is_ready = found.ready.is_some_and(|ready| ready.what == OffPath::Ours);
+    let is_ready = step.in_place || found.ready.is_some_and(|ready| ready.what == OffPath::Ours);
     let before = if step.from.is_some() { AtPath::From } else { AtPath::Nothing };
     Ok(step.to.is_some() && is_ready && found.there == before)
 }
@@ -294,7 +295,7 @@ fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     if found.may_be_changed(item.to.as_ref()) {
         return Ok(false);
     }
-    // A directory that was removed in place is only at home, too.
+    // What was removed in place is only at home, too.
     let is_moved_home = item.made_again() || places.put_away().is_some();
     let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != OffPath::Nothing);
     Ok(!is_home && !found.is_put() && !found.is_out() && !found.has_both_names()? && is_held(reach, item, &places)?)

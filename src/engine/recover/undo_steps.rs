@@ -9,6 +9,7 @@ use crate::engine::plan::rights::with_rights;
 use crate::engine::reach::{Named, Reach, open};
 use crate::engine::report::LeftPath;
 use crate::engine::step::{Act, Step};
+use crate::engine::work::copy::Firsts;
 use crate::engine::work::sync::sync_touched;
 use crate::engine::work::times::{ignore_not_mine, restore_times};
 use crate::engine::work::{metadata, records};
@@ -26,7 +27,7 @@ pub fn undo(
     journal: &Journal,
     begun: usize,
 ) -> Result<Vec<(Turn, LeftPath)>, Error> {
-    let (mut left, mut taken) = (Vec::new(), Vec::new());
+    let (mut left, mut taken, mut firsts) = (Vec::new(), Vec::new(), Firsts::default());
     metadata::open_again(fs, reach, journal, begun)?;
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
@@ -37,7 +38,7 @@ pub fn undo(
         let why = match taken.iter().find(|directory| step.path.is_under(directory)) {
             // It lay in the directory that was there before, not in one that somebody has made since.
             Some(directory) => Some(format!("{directory}, in which it lay, is not back; what was there before is kept")),
-            None => undo_step(fs, reach, fresh, &step)?,
+            None => undo_step(fs, reach, &mut firsts, fresh, &step)?,
         };
         if let Some(why) = why {
             taken.extend((step.act != Act::SetMeta && step.was_dir()).then(|| step.path.clone()));
@@ -54,7 +55,7 @@ pub fn undo(
 }
 
 /// Undoes one step; returns the reason if it must be left.
-fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
+fn undo_step(fs: &Fs, reach: &mut Reach, firsts: &mut Firsts, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
     if step.act == Act::SetMeta {
         return undo_set_meta(fs, reach, step);
     }
@@ -68,9 +69,10 @@ fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result
         return Ok(why);
     }
     let undone = match step.act {
+        Act::Place if step.in_place => unmake(fs, step, &found)?,
         Act::Place => undo_place(fs, fresh, step, &found)?,
         Act::Replace => undo_replace(fs, step, &found)?,
-        _ if step.again => make_again(fs, step, &found)?,
+        _ if step.again => make_again(fs, reach, firsts, step, &found)?,
         _ => undo_remove(fs, step, &found)?,
     };
     if step.was_dir() || step.to.as_ref().is_some_and(|to| to.state.is_dir()) {
@@ -234,22 +236,60 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Opti
     }
 }
 
-/// Makes a directory again that was removed in place: beside its path, and places it once it is as it was.
-fn make_again(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Option<String>, Error> {
+/// Takes back what its step made in place. What it was made of lies in the session.
+fn unmake(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Option<String>, Error> {
+    let ready = found.ready.as_ref().and_then(|ready| ready.named.as_ref());
+    let (Some(target), Some(ready)) = (&found.target, ready) else { return Ok(None) };
+    // Half made, when it was interrupted.
+    with_rights(fs, [ready, ready], || fs.remove_all(ready.at()))?;
+    match &found.there {
+        AtPath::To => {}
+        AtPath::Changed(how) => return Ok(Some(how.clone())),
+        AtPath::Other if step.from.is_none() => return Ok(Some("somebody changed what was put there".into())),
+        _ => return Ok(None),
+    }
+    with_rights(fs, [target, ready], || fs.take(target.at(), ready.at())).at("take back", step.path)?;
+    let written = written_meanwhile(ready, step.to.as_deref())?;
+    match written {
+        Some(_) => fs.place(ready.at(), target.at()).at("leave", step.path)?,
+        None => fs.remove_all(ready.at())?,
+    }
+    Ok(written)
+}
+
+/// Makes again what was removed in place: beside its path, and places it once it is as it was.
+fn make_again(
+    fs: &Fs,
+    reach: &mut Reach,
+    firsts: &mut Firsts,
+    step: &Step<'_>,
+    found: &StepObjects<'_>,
+) -> Result<Option<String>, Error> {
     let Some(out) = &found.out else { return Ok(None) };
     let (Some(target), Some(new), Some(from)) = (&found.target, &out.named, &step.from) else {
         return Ok(Some(NO_DIRECTORY.into()));
     };
+    let is_back = |firsts: &mut Firsts| {
+        let home = found.home.as_ref().and_then(|home| home.named.as_ref());
+        home.map_or(Ok(()), |home| firsts.know(home, step.path))
+    };
     match found.there {
-        AtPath::From => return Ok(None),
+        AtPath::From => return is_back(firsts).map(|()| None),
         AtPath::Nothing => {}
         _ => return Ok(Some(OTHER.into())),
     }
-    fs.remove_all(new.at())?;
-    with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
-    let Some(made) = observe::object(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
-    metadata::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
-    Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
+    if step.was_dir() {
+        fs.remove_all(new.at())?;
+        with_rights(fs, [new, new], || fs.mkdir(new.at(), 0o700))?;
+        let Some(made) = observe::object(new.at())? else { return Ok(Some(NO_DIRECTORY.into())) };
+        metadata::bring(fs, new.at(), Sort::Directory, &made.state.meta, &from.state.meta)?;
+    } else if out.what != OffPath::Ours {
+        let home = found.home.as_ref().filter(|home| home.what != OffPath::Nothing);
+        let Some(home) = home else { return Ok(Some("what was there before is no longer in the session".into())) };
+        firsts.make(fs, reach, Some(home.spot), out.spot, &from.state)?;
+    }
+    with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path)?;
+    is_back(firsts).map(|()| None)
 }
 
 /// Reverses what was set on an object that is where it was.

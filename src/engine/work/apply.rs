@@ -1,5 +1,6 @@
 //! The phases that change the tree: apply, seal, settle. A failure before the seal undoes all that was done.
 
+use super::copy::Firsts;
 use super::perform::{check_time, perform};
 use super::prepare::Intended;
 use super::seal::{make_seal_last, rename_header, write_facts};
@@ -63,12 +64,12 @@ fn do_steps(
     progress: &dyn Progress,
 ) -> Result<Vec<Option<Time>>, Failure> {
     let all = journal.turns.len();
-    let mut put = vec![None; journal.items.len()];
+    let (mut put, mut firsts) = (vec![None; journal.items.len()], Firsts::default());
     for (done, turn) in journal.turns.iter().enumerate() {
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Failure { why: why.into(), begun: done })?;
-        let ctime = perform(fs, reach, &journal.step(*turn), left).map_err(|why| {
+        let ctime = perform(fs, reach, &journal.step(*turn), &mut firsts, left).map_err(|why| {
             // A step that met something else has put it back, or has not begun.
             let begun = if why.kind() == Kind::Conflict { done } else { done + 1 };
             Failure { why, begun }

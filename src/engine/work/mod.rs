@@ -3,7 +3,10 @@
 //! In: a [`Plan`](super::plan). Out: all of it done and durable, or an error and everything undone. Recovery repeats the same steps.
 
 pub mod apply;
+pub mod check;
+pub mod copy;
 pub mod displaced;
+pub mod in_place;
 pub mod metadata;
 pub mod perform;
 pub mod prepare;

@@ -1,16 +1,18 @@
 //! Does one step and checks what comes out: the act closes the race between look and act.
 
-use super::metadata;
+use super::check::{REPLACED, changed, check_object, check_what_came_out, name_taken, vanished};
+use super::copy::Firsts;
+use super::{in_place, metadata};
 use crate::engine::error::refused_at;
 use crate::engine::plan::conflict;
 use crate::engine::plan::conflict::Conflict;
 use crate::engine::plan::rights::with_rights;
 use crate::engine::reach::{Named, Reach};
-use crate::engine::recover::{find_objects, undo_steps};
+use crate::engine::recover::undo_steps;
 use crate::engine::step::{Act, Spot, Step};
 use crate::error::{At, Error, IoError};
-use crate::fs::{AbsPath, Entry, Fs, Stat, Time};
-use crate::tree::{Difference, Meta, Seen, What, observe};
+use crate::fs::{AbsPath, Entry, Fs, Time};
+use crate::tree::{Difference, Seen, observe};
 
 /// The reason for a path that is done but for its time.
 pub const UNTIMED: &str = "its time could not be set, though the file system reported success";
@@ -25,7 +27,13 @@ pub fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(A
 }
 
 /// Does one step. Returns the ctime of what is at the path then.
-pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsPath, String)>) -> Result<Option<Time>, Error> {
+pub fn perform(
+    fs: &Fs,
+    reach: &mut Reach,
+    step: &Step<'_>,
+    firsts: &mut Firsts,
+    left: &mut Vec<(AbsPath, String)>,
+) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if error.leads_nowhere() => {
             let conflict = Conflict::because(step.path, "its directory is gone, or a symlink is above it");
@@ -44,6 +52,7 @@ pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsP
                 check_time(target.at(), step.path, to.state.meta.mtime, left)?;
             }
         }
+        Act::Place if step.in_place => in_place::place(fs, reach, firsts, &target, step)?,
         Act::Place => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
             fs.place(to_at.at(), target.at()).map_err(|error| name_taken(step, error))?;
@@ -68,6 +77,7 @@ pub fn perform(fs: &Fs, reach: &mut Reach, step: &Step<'_>, left: &mut Vec<(AbsP
             came_out(fs, reach, step, &to_at)?;
             return Ok(put);
         }
+        Act::Remove if step.again && !step.was_dir() => return in_place::remove(fs, reach, &target, step).map(|()| None),
         Act::Remove if step.again => return remove_directory(fs, &target, step).map(|()| None),
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
@@ -122,22 +132,6 @@ fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Resu
     Ok(reach.spot(spot)?)
 }
 
-fn name_taken(step: &Step<'_>, error: IoError) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            conflict::refused(vec![Conflict::because(step.path, "something appeared there meanwhile")])
-        }
-        _ => IoError { path: step.path.to_string(), act: "put in place", ..error }.into(),
-    }
-}
-
-fn vanished(step: &Step<'_>, error: IoError) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => conflict::refused(vec![Conflict::because(step.path, VANISHED)]),
-        _ => IoError { path: step.path.to_string(), act: "move", ..error }.into(),
-    }
-}
-
 /// Removes a directory in place: rmdir(2) itself tells whether something new is in it.
 fn remove_directory(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if let Some(planned) = &step.from {
@@ -149,56 +143,6 @@ fn remove_directory(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), 
         }
         removed => removed.map_err(|error| vanished(step, error)),
     }
-}
-
-/// Checks that what came out is what planning saw: the act closes the race between look and act.
-fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
-    let Some(planned) = &step.from else { return Ok(()) };
-    let stat = check_object(out, step, planned)?;
-    if planned.is_told_by_content() && !find_objects::holds(Some(out), Some(planned))? {
-        return Err(changed(step, REPLACED));
-    }
-    if planned.state.is_dir() {
-        let dir = out.at().open_dir().at("open the directory", step.path)?;
-        if !step.whole && !dir.is_empty().at("list the directory", step.path)? {
-            return Err(changed(step, "something new is in the directory"));
-        }
-        return Ok(());
-    }
-    if stat.mtime != planned.state.meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
-        return Err(changed(step, "it was written to meanwhile"));
-    }
-    // Racily clean: the times could hide a change, the hash cannot.
-    if planned.print.racy
-        && let Some(hash) = planned.state.hash()
-        && observe::hash(out.at()).at("read", step.path)?.0 != hash
-    {
-        return Err(changed(step, "it was written to meanwhile"));
-    }
-    Ok(())
-}
-
-/// Checks that it is the object that planning saw, with the same metadata.
-fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
-    let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, VANISHED)) };
-    let meta = &planned.state.meta;
-    let same_object = planned.print.identity.is(observe::identity(&stat)) && stat.sort == planned.state.sort();
-    if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
-        return Err(changed(step, REPLACED));
-    }
-    // Set between look and act: the manifest would lack it, and the rollback remove it.
-    let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
-    match Meta::of(&stat, xattrs).xattrs == meta.xattrs {
-        true => Ok(stat),
-        false => Err(changed(step, "its extended attributes were changed meanwhile")),
-    }
-}
-
-const VANISHED: &str = "it vanished meanwhile";
-const REPLACED: &str = "something else was put there meanwhile";
-
-fn changed(step: &Step<'_>, why: &str) -> Error {
-    conflict::refused(vec![Conflict::because(step.path, why)])
 }
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {

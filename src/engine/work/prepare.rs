@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use super::perform::UNTIMED;
 use super::sync::MANY;
-use super::{metadata, records, reserve};
-use crate::engine::error::refused_at;
+use super::{copy, metadata, records, reserve};
 use crate::engine::item::{Frame, Item};
 use crate::engine::journal::{Draft, Journal, Written, displaced};
 use crate::engine::plan::make_plan::{Plan, Remarks};
@@ -14,7 +13,7 @@ use crate::engine::reach::{Named, Reach};
 use crate::engine::recover::undo_and_finish::take_back_prepared;
 use crate::engine::step::{Places, Spot};
 use crate::error::{At, Error};
-use crate::fs::{AbsPath, Dir, Entry, Fs, Inode, Sort, Stat, interrupt};
+use crate::fs::{AbsPath, Dir, Fs, Inode, Stat, interrupt};
 use crate::session::{Id, Locked, Store};
 use crate::tree::{Seen, State, What, observe};
 
@@ -207,10 +206,14 @@ impl<'a> Hands<'a> {
         let places = self.frame.places(item);
         self.ready_from(item, &places, touched)?;
         let (Some(to), Some(to_at)) = (&mut item.to, places.to) else { return Ok(()) };
+        if item.in_place {
+            item.placed = to.state.is_dir().then(|| Box::new(as_made(&to.state)));
+            return Ok(());
+        }
         if item.fresh {
             match &places.spare {
                 Some(spare) => self.copy(spare, &to_at, to, false)?,
-                None => self.make(&to_at, &to.state, false)?,
+                None => copy::make(self.fs, self.reach, &to_at, &to.state, false)?,
             }
         }
         let is_dir = to.state.is_dir();
@@ -231,10 +234,10 @@ impl<'a> Hands<'a> {
             touched.object(to_at);
             return Ok(());
         }
-        let mut now = observe::object(at)?.ok_or_else(|| vanished(at))?;
+        let mut now = observe::object(at)?.ok_or_else(|| copy::vanished(at))?;
         if is_dir && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700)?;
-            now = observe::object(at)?.ok_or_else(|| vanished(at))?;
+            now = observe::object(at)?.ok_or_else(|| copy::vanished(at))?;
         }
         // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_dir && now.state.meta != to.state.meta && !item.planning.as_it_is {
@@ -243,7 +246,7 @@ impl<'a> Hands<'a> {
             // A file system may keep times less exactly than they are wanted.
             now = match have.mtime == want.mtime {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
-                false => observe::object(at)?.ok_or_else(|| vanished(at))?,
+                false => observe::object(at)?.ok_or_else(|| copy::vanished(at))?,
             };
             if !now.state.meta.mtime.shows(to.state.meta.mtime) {
                 self.untimed.push(item.path.clone());
@@ -276,62 +279,22 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    /// Makes a directory, link, FIFO, socket or device from its record. A directory stays closed, 0700, until it is filled.
-    fn make(&mut self, spot: &Spot, state: &State, dress: bool) -> Result<(), Error> {
-        let named = self.reach.spot(spot)?;
-        let at = named.at();
-        self.fs.remove_all(at)?;
-        match &state.what {
-            What::Directory => self.fs.mkdir(at, 0o700),
-            What::Symlink { target } => self.fs.symlink(target, at),
-            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::Dev(0, 0)),
-            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::Dev(0, 0)),
-            What::Char(dev) => self.fs.mknod(at, Sort::Char, 0o600, *dev),
-            What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
-            What::File { .. } => self.fs.create(at, 0o600).map(drop),
-        }?;
-        let now = observe::object(at)?.ok_or_else(|| vanished(at))?;
-        if dress {
-            metadata::bring(self.fs, at, state.sort(), &now.state.meta, &state.meta)?;
-        } else if state.is_dir() && (now.state.meta.uid, now.state.meta.gid) != (state.meta.uid, state.meta.gid) {
-            self.fs.set_owner(at, state.meta.uid, state.meta.gid)?;
-        }
-        Ok(())
-    }
-
     /// Copies an object between file systems, `wanted` its state; keeps hard links within a group. `dress` also sets the metadata.
     pub fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
-        let state = &wanted.state;
-        let from = self.reach.spot(source)?;
-        let original = from.at().stat()?;
+        let original = self.reach.spot(source)?.at().stat()?;
         let group = original.as_ref().and_then(Stat::shared);
         let known = if dress { &self.copies } else { &self.links };
         if let Some(first) = group.and_then(|inode| known.get(&inode)).cloned() {
             let first = self.reach.spot(&first)?;
             let named = self.reach.spot(spot)?;
             self.fs.remove_all(named.at())?;
-            self.fs.link(first.at(), named.at())?;
-            return Ok(());
-        }
-        if matches!(state.what, What::File { .. }) {
-            let named = self.reach.spot(spot)?;
-            let at = named.at();
-            self.fs.remove_all(at)?;
-            let file = self.fs.create(at, 0o600)?;
-            let content = from.at().open_file()?;
-            self.fs.copy(&content, &file, at)?;
-            let (hash, _) = observe::hash(at)?;
-            if state.hash().is_some_and(|known| known != hash) {
-                let why = format!("its content changed while it was copied (recant {})", self.frame.session);
-                return Err(refused_at(from.at(), why));
+            match self.fs.link(first.at(), named.at()) {
+                // A directory that demands a project number has no name of a file with another one.
+                Err(error) if error.errno() == Some(libc::EXDEV) => {}
+                linked => return Ok(linked?),
             }
-            if dress {
-                let now = observe::object(at)?.ok_or_else(|| vanished(at))?;
-                metadata::bring(self.fs, at, Sort::File, &now.state.meta, &state.meta)?;
-            }
-        } else {
-            self.make(spot, state, dress)?;
         }
+        copy::copy(self.fs, self.reach, source, spot, &wanted.state, dress)?;
         if let Some(inode) = group {
             let known = if dress { &mut self.copies } else { &mut self.links };
             known.insert(inode, spot.clone());
@@ -349,8 +312,13 @@ fn of_path(error: Error, path: &AbsPath, session: &Id) -> Error {
     }
 }
 
-fn vanished(at: Entry<'_>) -> Error {
-    refused_at(at, "it vanished while it was made ready")
+/// A directory as its step makes it in place: closed until it is filled.
+fn as_made(directory: &State) -> State {
+    let mut made = directory.clone();
+    made.meta.mode = 0o700;
+    let xattrs = made.meta.xattrs.into_iter().filter(|(name, _)| !name.starts_with(b"system.posix_acl_"));
+    made.meta.xattrs = xattrs.collect();
+    made
 }
 
 impl Prepared {

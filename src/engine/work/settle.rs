@@ -110,7 +110,10 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
     let mut letting = LettingGo { fs, reach, journal, when, dressed, gone: Vec::new(), notes };
     for item in &journal.items {
         let places = frame.places(item);
-        if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
+        if let Some(copy) = frame.copy_for_undo(item) {
+            letting.spare(item, copy)?;
+        }
+        if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go() && !item.in_place)) {
             letting.came_out(item, from, out, places.copied)?;
         }
         // D12: the inode itself was moved, so whoever has it open, or another name of it, writes to what is kept.
