@@ -781,3 +781,37 @@ fn a_directory_that_its_owner_has_closed_is_named_with_the_command_that_opens_it
         desk.before.assert_same(&desk.world.manifest(), "rolled back");
     }
 }
+
+/// In a run the kernel makes of a capability one that counts in the user's namespace alone. A user can set neither on the tree.
+#[test]
+fn a_program_keeps_its_capability_when_its_owner_changes_its_mode_or_time_in_a_run() {
+    if !is_root() || !common::can_run() {
+        return common::skip("a user's program with a capability: only root can set it up");
+    }
+    let make = |world: &World| {
+        world.write("program", "x").write("other", "x");
+    };
+    let Some(desk) = Desk::new(make, &[]) else { return };
+    desk.world.program("setcap", ["cap_net_raw+ep", "program"]).run().ok();
+    let before = desk.world.manifest();
+    let call = |words: &[&str]| desk.world.call(words).user(USER, USER).run();
+    let capability = || before.0[&b"program"[..]].xattrs == desk.world.manifest().0[&b"program"[..]].xattrs;
+    let all: [(&str, &[&str]); 3] = [
+        ("mode", &["chmod 700 program"]),
+        ("time", &["touch program"]),
+        ("steps", &["chmod 700 program; echo y > other", "touch program"]),
+    ];
+    for (name, commands) in all {
+        for command in commands {
+            call(&["run", "-q", "--session", name, "--", "sh", "-c", command]).ok();
+        }
+        before.assert_same(&desk.world.manifest(), "held");
+        call(&["commit", name]).ok();
+        assert!(capability(), "{commands:?}: {}", desk.world.manifest());
+        assert!(!before.difference(&desk.world.manifest()).is_empty(), "{commands:?}");
+        call(&["rollback", name]).ok();
+        before.assert_same(&desk.world.manifest(), "rolled back");
+    }
+    let said = call(&["run", "-q", "--", "mv", "program", "moved"]).ok();
+    assert!(said.stderr().contains("tree/moved: its capability counts in namespaces of yours alone"), "{said}");
+}

@@ -213,6 +213,9 @@ impl UpperReader<'_> {
                 self.keep_unseen(&before.state, &mut after);
             }
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, old.at(at.name), at);
+            if same && new.nlink == 1 {
+                self.keep_capability(&before.state, &mut after);
+            }
             equal = same && is_equal(&before.state, &after);
             marks.link_broken = links.is_some() && !same;
             // For symlinks and the like the states themselves show it.
@@ -220,6 +223,9 @@ impl UpperReader<'_> {
             if let Some(stat) = links {
                 self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
             }
+        }
+        if !equal {
+            self.warn_of_capability(path, &after);
         }
         let is_linked = new.nlink > 1 && new.sort != Sort::Directory;
         if is_linked {
@@ -259,6 +265,7 @@ impl UpperReader<'_> {
         seen.state.meta.mode = self.modes.as_left(stat);
         if let Some(Some(known)) = self.facts.net.at(path)?.map(|change| change.after) {
             self.keep_unseen(&known, &mut seen.state);
+            self.keep_capability(&known, &mut seen.state);
         }
         Ok(seen)
     }
