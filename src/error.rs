@@ -590,7 +590,7 @@ mod tests {
     fn a_shell_reads_a_word_back_as_it_was() {
         for word in [&b"/srv/a-b_c"[..], b"a b", b"it's", b"$(id)", b"", b"\xff\n", b"~/x", b"a\\b'\x01", "s\u{e4}".as_bytes()] {
             let text = format!("printf %s {}", shell_word(word));
-            let read = std::process::Command::new("bash").args(["-c", &text]).output().expect("bash");
+            let read = crate::fs::command("bash").args(["-c", &text]).output().expect("bash");
             assert_eq!(read.stdout, word, "{text}");
         }
     }

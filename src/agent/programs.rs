@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub struct Piped(Child);
 impl Piped {
     /// Starts a program with an argument. Its standard error is nobody's.
     pub fn start(program: &Path, argument: &str) -> Option<Self> {
-        let mut command = Command::new(program);
+        let mut command = crate::fs::command(program);
         command.arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         command.spawn().ok().map(Self)
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::rc::Rc;
 
 use anstyle::Style;
@@ -396,7 +396,7 @@ impl Out {
         if !self.is_text() || self.is_kept() || !io::stdout().is_terminal() || command.is_empty() || command == "cat" {
             return;
         }
-        let mut shell = Command::new("/bin/sh");
+        let mut shell = crate::fs::command("/bin/sh");
         shell.arg("-c").arg(command).stdin(Stdio::piped());
         // As git does: keep colours, do not page what fits, leave the text on the screen.
         if std::env::var_os("LESS").is_none() {

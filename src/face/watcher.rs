@@ -18,7 +18,7 @@ pub fn start(store: &Store, id: &Id, seconds: i64) -> Option<String> {
     };
     if only.map_or_else(has_systemd, |only| only == "systemd") {
         let unit = format!("recant-confirm-{id}");
-        let mut timer = Command::new("systemd-run");
+        let mut timer = crate::fs::command("systemd-run");
         timer.args((!rustix::process::geteuid().is_root()).then_some("--user"));
         timer.args(["--quiet", "--collect", "--timer-property=AccuracySec=1s"]);
         timer.args([format!("--unit={unit}"), format!("--on-active={seconds}s"), "--".into()]).arg(&program);
@@ -27,7 +27,7 @@ pub fn start(store: &Store, id: &Id, seconds: i64) -> Option<String> {
             return Some(format!("systemd {unit}"));
         }
     }
-    let mut process = Command::new(&program);
+    let mut process = crate::fs::command(&program);
     watch(&mut process);
     let mut child = process.stdout(Stdio::piped()).spawn().ok()?;
     let got = child.stdout.take()?.read(&mut [0]).ok()?;

@@ -34,17 +34,6 @@ fn most_open() -> usize {
     usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(2, 2048)
 }
 
-/// Raises the limit of open files as far as it may be. Not for a process that starts commands: they would inherit it.
-pub fn open_many() {
-    let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let most = limits.maximum.unwrap_or(u64::MAX).min(1 << 16);
-    if limits.current.is_some_and(|current| current < most) {
-        let raised = rustix::process::Rlimit { current: Some(most), maximum: limits.maximum };
-        // If refused, fewer directories are kept open, and that is all.
-        let _refused = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
-    }
-}
-
 /// The bytes of path after which a directory on the way is opened and kept, for the paths below it.
 const STRETCH: usize = 1000;
 

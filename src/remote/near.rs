@@ -44,7 +44,7 @@ impl NearSide {
 /// The version that `ssh -V` prints, on standard error; or why it does not.
 fn version_of(words: &[OsString]) -> Result<String, String> {
     let program = words.first().map_or(OsStr::new("ssh"), |word| word);
-    let mut command = std::process::Command::new(program);
+    let mut command = crate::fs::command(program);
     command.args(words.iter().skip(1)).arg("-V").stdin(std::process::Stdio::null());
     match command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn() {
         Err(error) => Err(format!("{} cannot be started: {}", program.display(), crate::error::reason(&error))),

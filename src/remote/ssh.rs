@@ -156,7 +156,7 @@ impl Link {
     /// Words of a user are arguments of ssh only. `text` is constant but for a word of letters and digits.
     pub(super) fn command(&self, terminal: &str, text: &str) -> Command {
         let program = self.ssh.words.first().map_or(OsStr::new("ssh"), |word| word);
-        let mut command = Command::new(program);
+        let mut command = crate::fs::command(program);
         command.args(self.ssh.words.iter().skip(1)).arg(terminal);
         let Target { host, user, port, .. } = &self.target;
         if let Some(port) = port {

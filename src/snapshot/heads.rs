@@ -1,7 +1,7 @@
 //! The HEADs that a restore with version control moves: from which commit to which, and the number of commits left behind.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: 
 /// runs none of its hooks, and fetches nothing: gitglossary(7), "partial clone"; git(1), GIT_OPTIONAL_LOCKS. git refuses a repository
 /// of another user (git-config(1), safe.directory); that counts.
 fn count(directory: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, String> {
-    let mut git = Command::new("git");
+    let mut git = crate::fs::command("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         git.env_remove(name);
     }

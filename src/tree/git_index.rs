@@ -240,7 +240,6 @@ impl<'a> Rest<'a> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::process::Command;
 
     use super::*;
 
@@ -249,7 +248,7 @@ mod tests {
 
     impl Repository {
         fn new(format: &str) -> Option<Self> {
-            if Command::new("git").arg("--version").output().is_err() {
+            if crate::fs::command("git").arg("--version").output().is_err() {
                 println!("skipped: git makes the indexes");
                 return None;
             }
@@ -268,7 +267,7 @@ mod tests {
         }
 
         fn try_git(&self, words: &str) -> bool {
-            let mut git = Command::new("git");
+            let mut git = crate::fs::command("git");
             git.current_dir(self.dir()).args(words.split(' ')).envs([
                 ("GIT_CONFIG_NOSYSTEM", "1"),
                 ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -290,7 +289,7 @@ mod tests {
         /// Changes the time of every file, so that git finds the index out of date.
         fn touch(&self) {
             let find = ["-c", "find . -path ./.git -prune -o -type f -exec touch -d @1000000000 {} +"];
-            assert!(Command::new("sh").current_dir(self.dir()).args(find).status().expect("sh").success());
+            assert!(crate::fs::command("sh").current_dir(self.dir()).args(find).status().expect("sh").success());
         }
 
         fn bytes(&self) -> Vec<u8> {

@@ -48,6 +48,7 @@ pub trait Caller {
 ///
 /// **Process.** [`Desk::open`] makes the process ignore SIGIO and SIGXFSZ if they would end it; programs that it starts inherit this. No
 /// other signal is touched. The first call reads the umask by setting it (umask(2)): make that call before other threads create files.
+/// The limit of open files stays as it is: where it is low, fewer directories are kept open.
 pub struct Desk {
     pub(crate) fs: Fs,
     pub(crate) config: Settings,

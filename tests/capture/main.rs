@@ -19,6 +19,7 @@ mod escapes;
 mod git;
 mod join;
 mod mounted;
+mod open_files;
 mod parts;
 mod programs;
 mod renames;

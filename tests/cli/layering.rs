@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("compare/blocks", ""),
     ("compare", "compare/blocks checkpoint session tree fs"),
     ("agent", "snapshot compare compare/blocks checkpoint session tree fs"),
-    ("remote", "session"),
+    ("remote", "session fs"),
     ("verb", "agent remote snapshot compare compare/blocks moving capture rollback commit engine checkpoint session tree fs"),
     ("face", "face/args verb agent remote snapshot compare compare/blocks moving capture engine checkpoint session tree fs"),
     ("face/args", "verb agent remote snapshot compare compare/blocks engine checkpoint session tree fs"),
@@ -348,6 +348,20 @@ fn what_is_unsafe_stands_in_fs_and_capture() {
         .map(|source| source.file.clone())
         .collect();
     assert!(elsewhere.is_empty(), "unsafe code in {}", elsewhere.join(", "));
+}
+
+#[test]
+fn programs_are_started_by_what_gives_them_the_callers_limit_of_open_files() {
+    let makes_its_own = |text: &str| {
+        let of_std = text.lines().any(|line| line.starts_with("use std::process::") && line.contains("Command"));
+        text.contains("process::Command::new(") || (of_std && text.contains("Command::new("))
+    };
+    let elsewhere: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.room != "fs" && makes_its_own(&source.text))
+        .map(|source| source.file.clone())
+        .collect();
+    assert!(elsewhere.is_empty(), "not by fs::command: {}", elsewhere.join(", "));
 }
 
 /// Calls that wait for the disk.

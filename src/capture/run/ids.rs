@@ -149,7 +149,7 @@ const DONE: u8 = b'y';
 /// Maps groups, (inside, outside), for the process `pid`, by newgidmap, and sends it the answer. The error is for people.
 pub fn map_groups_of(pid: i32, map: &[(u32, u32)], mut answer: &UnixStream) -> Result<(), String> {
     let ranges = map.iter().flat_map(|(inside, outside)| [inside.to_string(), outside.to_string(), "1".into()]);
-    let ran = std::process::Command::new(NEWGIDMAP).arg(pid.to_string()).args(ranges).output();
+    let ran = crate::fs::command(NEWGIDMAP).arg(pid.to_string()).args(ranges).output();
     let done = match ran {
         Err(error) => Err(format!("{NEWGIDMAP}: {}", reason(&error))),
         Ok(output) if output.status.success() => Ok(()),

@@ -350,6 +350,7 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     }
     orders.mask.set();
     crate::fs::put_back();
+    crate::fs::open_as_called();
     let error = raw_calls::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
 }

@@ -10,7 +10,7 @@ pub mod inside;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
@@ -48,7 +48,7 @@ pub fn serve(id: &str, parent: Option<i32>) -> Ended {
             std::thread::sleep(Duration::from_millis(10));
         }
         let (Ok(answered), Ok(())) = (asked.try_clone(), asked.set_read_timeout(Some(PATIENCE))) else { continue };
-        let mut command = Command::new(&program);
+        let mut command = crate::fs::command(&program);
         command.args(["far", "--held", id]).stdin(OwnedFd::from(asked)).stdout(OwnedFd::from(answered)).stderr(Stdio::null());
         // If it cannot be started, the connection ends, and the near side says so.
         answering.extend(command.spawn().ok());

@@ -108,7 +108,7 @@ fn command(request: &Request) -> Result<(Command, Option<Verb>), Error> {
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
-    let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
+    let mut command = crate::fs::command(own.unwrap_or_else(|| "/proc/self/exe".into()));
     command.arg0("recant").arg("--far").arg(Near::of(request).word()).args(words);
     // The near side does not know this side's settings, and it has chosen the machine.
     command.env_remove("RECANT_HOST");

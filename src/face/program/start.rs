@@ -31,6 +31,7 @@ use crate::verb::Effect;
 pub fn main() -> ExitCode {
     crate::fs::tell_when_short();
     crate::fs::ignore_what_would_end_it();
+    crate::fs::open_many();
     if complete::is_answered() {
         return ExitCode::SUCCESS;
     }

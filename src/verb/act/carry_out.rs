@@ -100,7 +100,6 @@ pub fn carry_out(
 ) -> Result<Report, Error> {
     // Two operations of one store could undo each other.
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(desk.store_lock(store)?) };
-    crate::fs::open_many();
     let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
     let limits = Limits { max_files, max_size, on_limit: act.on_limit };
     let denied = named_by("commit.deny", &desk.config.deny.value)?;

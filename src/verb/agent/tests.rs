@@ -1,6 +1,6 @@
 //! A made-up agent, from its installation to its end: a file and a line of the table are enough for it.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::rc::Rc;
 
 use super::hook::{Told, hook};
@@ -34,7 +34,7 @@ fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_ta
 
     let start = |when, directory: &AbsPath, n| {
         take(&desk(), when, directory, n)?;
-        Ok(Taking(Command::new("true").stdout(Stdio::piped()).spawn().unwrap()))
+        Ok(Taking(crate::fs::command("true").stdout(Stdio::piped()).spawn().unwrap()))
     };
     for event in [r#""event":"Asked","prompt":"do it""#, r#""event":"Reaches","tool":"scribble","args":{"path":"a"}"#] {
         let text = format!(r#"{{"session":"s","cwd":"{}",{event}}}"#, path(&project));

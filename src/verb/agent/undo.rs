@@ -83,7 +83,6 @@ pub fn undo(
         desk.prepare_to_change(here.store)?;
     }
     let lock = series.lock(&desk.fs)?;
-    crate::fs::open_many();
     let turns = here.settled(&Taken { desk, store: here.store, turns: &here.turns, series: &series, lock: &lock }, meant)?;
     let undone = here.undone(&turns)?;
     let near = Turns::near(here.store, &here.directory)?;

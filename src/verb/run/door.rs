@@ -2,7 +2,7 @@
 //! inside. It listens at a socket in the run's own store; the face of the command line answers.
 
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use crate::error::{At, Error};
 use crate::fs::{AbsPath, Dir, Fs};
@@ -25,7 +25,7 @@ impl Door {
     /// Either cannot be made.
     pub fn open(fs: &Fs, store: &Store, id: &Id, own: &AbsPath) -> Result<Self, Error> {
         let listener = fs.listen(Dir::open(own.as_path())?.at(NAME))?;
-        let mut command = Command::new(std::env::current_exe().at("find", error::OWN_PROGRAM)?);
+        let mut command = crate::fs::command(std::env::current_exe().at("find", error::OWN_PROGRAM)?);
         command
             .args(["far", "--door", id.as_str(), "--parent", &std::process::id().to_string()])
             .env("RECANT_STORE", store.path.as_path())

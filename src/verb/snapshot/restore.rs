@@ -127,7 +127,6 @@ fn compared(asked: &Restore<'_>, store: &Store, series: &Series) -> Result<(u64,
     let &Restore { of: Named { key, paths, .. }, with_vcs, force: with_older, safe, .. } = asked;
     let n = number(series, key, error::restore_of_path(&series.directory, key))?;
     let paths = inner(&series.directory, paths)?;
-    crate::fs::open_many();
     let hashes = if safe { Hashes::All } else { Hashes::Small };
     if with_vcs && manifest::rules(&series.dir, n)?.leaves_vcs() {
         return Err(error::without_vcs(&series.directory, n));

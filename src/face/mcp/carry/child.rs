@@ -157,7 +157,7 @@ impl Child {
     }
 
     fn command(&self, words: &[OsString], cwd: Option<&Path>) -> Command {
-        let mut command = Command::new(&self.program.path);
+        let mut command = crate::fs::command(&self.program.path);
         command.args(&self.program.options).args(words).env_remove("RECANT_HOST");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(agent) = &self.agent {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::Context as _;
 
@@ -59,7 +59,7 @@ fn event() -> Result<Vec<u8>, Error> {
 
 /// Starts the process that takes a snapshot, apart from the hook's pipes and process group.
 fn start(call: &Call, args: &Hook, when: When, directory: &AbsPath, turn: u64) -> Result<Taking, Error> {
-    let mut command = Command::new(own_program()?);
+    let mut command = crate::fs::command(own_program()?);
     command.arg("--store").arg(call.store_path()?.as_path());
     command.args(["hook", args.agent.word(), "--take", when.word(), "--turn"]).arg(turn.to_string());
     command.arg("--dir").arg(directory.as_path()).process_group(0).current_dir("/");

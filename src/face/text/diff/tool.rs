@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use crate::compare::{Half, View};
@@ -117,7 +117,7 @@ impl<'c> Tool<'c> {
         let names_them = ["$OLD", "${OLD", "$NEW", "${NEW"].iter().any(|name| self.command.contains(name));
         let line = if names_them { self.command.clone() } else { format!("{} \"$OLD\" \"$NEW\"", self.command) };
         self.call.out.flush();
-        let child = Command::new("/bin/sh").arg("-c").arg(line).env("OLD", old).env("NEW", new).spawn();
+        let child = crate::fs::command("/bin/sh").arg("-c").arg(line).env("OLD", old).env("NEW", new).spawn();
         let status = wait(child.at("run", &self.name)?).at("wait for", &self.name)?;
         go_on()?;
         match status.code() {

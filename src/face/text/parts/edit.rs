@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use crate::compare::{Block, Blocks};
 use crate::error::{At, Error};
@@ -45,7 +44,7 @@ fn signed(blocks: &Blocks<'_>, block: &Block) -> impl Iterator<Item = Vec<u8>> {
 pub fn edit(path: &Path) -> Result<(), String> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".into());
-    let ended = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
+    let ended = crate::fs::command("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{editor}: {status}: nothing is taken of it")),

@@ -6,7 +6,6 @@ mod report;
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -98,7 +97,7 @@ fn hold(call: &Call, args: &args::Run, aim: Aim<'_>, program: Program) -> Result
 /// Runs the command in the place of recant: a run inside a run is held already. Returns only if that fails.
 fn exec(args: &args::Run) -> Error {
     let (program, words) = args.command.split_first().expect("clap requires a command");
-    error::not_executed(Path::new(program), &Command::new(program).args(words).exec())
+    error::not_executed(Path::new(program), &crate::fs::command(program).args(words).exec())
 }
 
 fn linger(args: &args::Run) -> Linger {
