@@ -2,7 +2,6 @@
 //! orphans, tells recant how the command ended, and ends when nothing is left.
 
 use std::ffi::CString;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use super::descriptors::Inherited;
 use super::ground::Ground;
 use super::join::Gate;
 use super::landlock_scope::close_to_others;
-use super::messages::{Failed, Word, say};
+use super::messages::{Ask, Failed, Word, say};
 use super::orphans;
 use super::orphans::TakingIn;
 use super::raw_calls;
@@ -134,8 +133,12 @@ fn tend(tended: &mut Tended<'_>, gate: &mut Gate<'_>, (signals, recant): (Borrow
         let waited_for = [signals, recant.as_fd()].into_iter().chain(gate.descriptors());
         let mut ready: Vec<PollFd<'_>> = waited_for.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let _interrupted = poll(&mut ready, None);
-        if !ready[1].revents().is_empty() && !ends_own_rest(recant, gate, own_pids) {
-            return false;
+        if !ready[1].revents().is_empty() {
+            match Ask::receive(recant) {
+                Some(Ask::WhetherItStands) => tended.say_whether_it_stands(),
+                asked if ends_rest(asked, gate, own_pids) => return false,
+                _ => {}
+            }
         }
         gate.tend();
         while let Some(signal) = raw_calls::next_signal(signals) {
@@ -147,16 +150,14 @@ fn tend(tended: &mut Tended<'_>, gate: &mut Gate<'_>, (signals, recant): (Borrow
     true
 }
 
-/// Ends what the command left, as recant wants. False if all of the run is to end, those that joined it too.
-fn ends_own_rest(mut recant: &UnixStream, gate: &Gate<'_>, own_pids: bool) -> bool {
-    // H2: at its end, recant is gone, or wants all ended.
-    let is_all = !matches!(recant.read(&mut [0]), Ok(1));
-    // When pid 1 ends, all in its PID namespace end.
-    if own_pids && (is_all || gate.is_empty()) {
-        return false;
+/// Ends what the command left, as recant asked; `None`: all of the run, also what joined it, as recant is gone or wants that (H2). True if
+/// this process has to end for it: with pid 1 all in its PID namespace end.
+fn ends_rest(asked: Option<Ask>, gate: &Gate<'_>, own_pids: bool) -> bool {
+    if own_pids && (asked.is_none() || gate.is_empty()) {
+        return true;
     }
     orphans::end_all(Vec::new());
-    !is_all
+    asked.is_none()
 }
 
 /// The signals that came before the command exists. An error if one asks for an end: the terminal's reach this process too, and while
@@ -182,7 +183,7 @@ fn ends(signal: i32) -> Option<&'static str> {
 /// The command, and what recant was told of it.
 ///
 /// ```text
-///        stops: told with its number
+///        stops: told, and numbered
 /// runs --------------------------------> stopped
 ///      <--------------------------------
 ///        continued, by anybody; by recant only for this very stop
@@ -206,7 +207,7 @@ impl Tended<'_> {
                 Waited::Killed(pid, signal) if Some(pid) == self.command => self.over(&Word::Killed(signal)),
                 Waited::Stopped(pid, _) if Some(pid) == self.command => {
                     (self.stops, self.stopped) = (self.stops.wrapping_add(1), true);
-                    say(self.recant, &Word::Stopped(self.stops));
+                    say(self.recant, &Word::Stopped);
                 }
                 Waited::Continued(pid) if Some(pid) == self.command => self.stopped = false,
                 Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) | Waited::Continued(_) => {}
@@ -214,6 +215,13 @@ impl Tended<'_> {
                 Waited::NoChild => return false,
             }
         }
+    }
+
+    /// Answers recant by what the command is now: a stop that is over counts no more.
+    fn say_whether_it_stands(&mut self) {
+        self.reap();
+        let stands = self.stopped && self.command.is_some();
+        say(self.recant, &Word::StandsAt(stands.then_some(self.stops)));
     }
 
     /// Records that the command has ended, and tells recant how.

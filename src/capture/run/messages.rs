@@ -1,6 +1,6 @@
 //! The messages between recant and its init: one line of JSON each, over a socket that ends with either of them.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,10 @@ pub enum Word {
     Ready,
     /// exec(3) failed with this error number.
     NoExec(i32),
-    /// The command has stopped: the number of this stop.
-    Stopped(u16),
+    /// The command has stopped.
+    Stopped,
+    /// The answer to recant's question: the number of the stop in which the command stands; `None` if it runs.
+    StandsAt(Option<u16>),
     /// This standard stream is to be fed from recant's own.
     Feed(i32),
     /// The command's offset in the file of this standard stream, in bytes.
@@ -38,6 +40,29 @@ pub enum Word {
     NotRenamed(String),
     /// Only the init is left of the run, and it ends now.
     Alone,
+}
+
+/// A message from recant to the init of a command that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Whether the command is stopped; the answer is [`Word::StandsAt`].
+    WhetherItStands,
+    /// What the command left is to be ended, and not what joined it.
+    EndRest,
+}
+
+impl Ask {
+    /// Sends it. If the init is gone, its end is heard of.
+    pub fn send(self, mut to: &UnixStream) {
+        let _gone = to.write_all(&[self as u8]);
+    }
+
+    /// Receives one; `None` at the end.
+    pub fn receive(mut from: &UnixStream) -> Option<Self> {
+        let mut byte = [0];
+        let got = from.read(&mut byte).ok().filter(|got| *got == 1);
+        got.and_then(|_| [Self::WhetherItStands, Self::EndRest].into_iter().find(|ask| *ask as u8 == byte[0]))
+    }
 }
 
 /// A call that failed in the init.

@@ -31,5 +31,6 @@ pub mod reopened_streams;
 pub mod seccomp_filter;
 pub mod signal_phase;
 pub mod size_limit;
+pub mod stopping;
 pub mod supervise;
 pub mod terminal;

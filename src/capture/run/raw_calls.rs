@@ -280,6 +280,12 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// Sends a signal to this thread: raise(3).
+pub fn raise(signal: i32) {
+    // SAFETY: raise(3) takes a number; no action of these signals is a handler of ours.
+    unsafe { libc::raise(signal) };
+}
+
 /// Gives a signal its default action; true if it was ignored before: signal(2).
 pub fn default_action(signal: i32) -> bool {
     // SAFETY: SIG_DFL installs no handler of ours.

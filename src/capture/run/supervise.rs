@@ -6,7 +6,6 @@
 
 use std::ffi::{CString, OsString};
 use std::io;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -25,7 +24,7 @@ use super::ids;
 use super::ids::Ids;
 use super::init;
 use super::init::Orders;
-use super::messages::{Failed, Word, Words};
+use super::messages::{Ask, Failed, Word, Words};
 use super::orphans;
 use super::orphans::TakingIn;
 use super::raw_calls;
@@ -34,6 +33,7 @@ use super::reopened_streams::{Feeds, Pipes};
 use super::signal_phase::{Phase, SignalAction, SignalsHeard};
 use super::size_limit;
 use super::size_limit::Meter;
+use super::stopping::WaitingStop;
 use super::terminal::Terminal;
 use crate::capture::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, set_up};
 use crate::capture::place::mount_plan::Laid;
@@ -146,6 +146,7 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             terminal: Terminal::ours(),
             heard: SignalsHeard::nothing(),
             not_renamed: Vec::new(),
+            stop: None,
         };
         let in_front = run.terminal.is_some();
         let orders = Orders {
@@ -211,6 +212,7 @@ struct Running<'a> {
     terminal: Option<Terminal>,
     heard: SignalsHeard,
     not_renamed: Vec<String>,
+    stop: Option<WaitingStop>,
 }
 
 impl Running<'_> {
@@ -309,7 +311,7 @@ impl Running<'_> {
         let mut outcome = None;
         let mut phase = Phase::SetsUp;
         loop {
-            let went_on = self.wait_and_tend(init, &words, &mut phase);
+            self.wait_and_tend(init, &words, &mut phase);
             if !words.has_more() && !is_ready(words.socket()) {
                 continue;
             }
@@ -339,10 +341,8 @@ impl Running<'_> {
                     outcome = Some(Outcome::Again);
                 }
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
-                // The command stopped alone, not with the group: recant stops too, so that the shell sees it. If recant was continued
-                // meanwhile, the terminal had stopped both.
-                Some(Word::Stopped(_)) if went_on => {}
-                Some(Word::Stopped(stop)) => self.stop_too(init, &words, phase, stop),
+                Some(Word::Stopped) => _ = self.stop.get_or_insert_with(|| WaitingStop::ask(words.socket())),
+                Some(Word::StandsAt(stop)) => self.stop_too(init, &words, phase, stop),
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
                     break;
@@ -354,19 +354,21 @@ impl Running<'_> {
                 Some(Word::Killed(signal)) => phase = self.command_ended(Ending::Signaled(signal), &mut outcome, &words),
             }
         }
+        if let Some(waiting) = self.stop.take() {
+            waiting.drop_it();
+        }
         // The init was killed before it could say how the command ended; the command ended with it.
         outcome.unwrap_or(Outcome::Exit(Ending::Signaled(libc::SIGKILL)))
     }
 
-    /// Waits for a word, and does what is due meanwhile: measures, writes out, says what it waits for. Returns true if this process was
-    /// continued.
-    fn wait_and_tend(&mut self, init: i32, words: &Words, phase: &mut Phase) -> bool {
+    /// Waits for a word, and does what is due meanwhile: measures, writes out, says what it waits for.
+    fn wait_and_tend(&mut self, init: i32, words: &Words, phase: &mut Phase) {
         // Not during the set-up: it may have to be tried again, which takes a process with one thread.
         let metered = *phase != Phase::SetsUp && self.too_much.is_none();
         let tick = self.meter.as_ref().filter(|_| metered).map(|_| size_limit::TICK);
         let tock = self.ahead.as_ref().filter(|_| *phase == Phase::Runs).map(|_| early_sync::TICK);
         let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
-        let went_on = self.wait(init, words, wake, *phase);
+        self.wait(init, words, wake, *phase);
         if metered {
             self.end_if_too_much(words);
         }
@@ -377,15 +379,20 @@ impl Running<'_> {
             *phase = Phase::Waits;
             (self.hear)(Event::Lingering(names_of_children(init)));
         }
-        went_on
     }
 
-    /// Stops as the command has, and continues with it.
-    fn stop_too(&self, init: i32, words: &Words, phase: Phase, stop: u16) {
-        raw_calls::kill(std::process::id().cast_signed(), libc::SIGSTOP);
+    /// Stops as the command has, if it stands, and continues with it.
+    fn stop_too(&mut self, init: i32, words: &Words, phase: Phase, stop: Option<u16>) {
+        let Some(waiting) = self.stop.take() else { return };
+        let Some(stop) = stop else { return waiting.drop_it() };
+        waiting.act();
+        if !self.pass_on(init, words, phase) {
+            // The group is orphaned: no shell stops or continues it.
+            raw_calls::kill(std::process::id().cast_signed(), libc::SIGSTOP);
+            self.pass_on(init, words, phase);
+        }
         // Continued here, with the group or by somebody who knows only recant's process. This SIGCONT answers this stop, no later one.
         // It is passed on all the same, since the command may have left the group.
-        self.pass_on(init, words, phase);
         raw_calls::forward(init, libc::SIGCONT, stop);
     }
 
@@ -405,7 +412,7 @@ impl Running<'_> {
             Linger::WaitWith(with) => parent() != Some(with),
         };
         if ends_rest {
-            end_own_rest(words);
+            Ask::EndRest.send(words.socket());
         } else if self.heard.hung_up() {
             // As the kernel does when a session leader ends: _exit(2).
             raw_calls::kill(0, libc::SIGHUP);
@@ -421,14 +428,14 @@ impl Running<'_> {
         }
     }
 
-    /// Waits for a word, a signal or the time `left`; passes signals on. Returns true if this process was continued.
-    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) -> bool {
+    /// Waits for a word, a signal or the time `left`; passes signals on.
+    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) {
         if !words.has_more() {
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
             let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
             let _interrupted = poll(&mut ready, limit.as_ref());
         }
-        self.pass_on(init, words, phase)
+        self.pass_on(init, words, phase);
     }
 
     /// Passes on the signals that have come. Returns true if this process was continued.
@@ -469,11 +476,6 @@ fn is_ready(socket: &UnixStream) -> bool {
     let mut ready = [PollFd::new(socket, PollFlags::IN)];
     let _interrupted = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !ready[0].revents().is_empty()
-}
-
-/// Has the init end what the command left; the run goes on while others have joined it.
-fn end_own_rest(words: &Words) {
-    let _gone = words.socket().write_all(&[0]);
 }
 
 /// Closes recant's end of the socket: the init ends, and the whole run with it.
