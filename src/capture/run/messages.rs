@@ -45,9 +45,9 @@ pub enum Word {
 /// A message from recant to the init of a command that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// Whether the command is stopped; the answer is [`Word::StandsAt`].
+    /// Asks whether the command is stopped; the answer is [`Word::StandsAt`].
     WhetherItStands,
-    /// What the command left is to be ended, and not what joined it.
+    /// Ends what the command left, and not what joined it.
     EndRest,
 }
 
