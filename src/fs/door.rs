@@ -199,10 +199,12 @@ impl Fs {
     /// most 107 bytes (unix(7)).
     pub fn listen(&self, at: Entry<'_>) -> Result<UnixListener, IoError> {
         self.unlink_if_there(at)?;
-        tried("make the socket", at, || {
+        let listener = tried("make the socket", at, || {
             self.before("bind", On::One(at))?;
             umask::with_owners(0o600, || UnixListener::bind(socket::by_descriptor(at)))
-        })
+        })?;
+        self.set_mode(at, 0o600)?;
+        Ok(listener)
     }
 
     /// Opens one of recant's own files to append to it; makes it with mode 0600 if it is missing.

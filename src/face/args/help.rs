@@ -131,7 +131,7 @@ mod tests {
         let (mut verbs, mut options) = (Vec::new(), Vec::new());
         called(&Cli::command(), "", &mut verbs, &mut options);
         println!("{}\n{}", verbs.join("\n"), options.join("\n"));
-        assert_eq!((verbs.len(), options.len()), (52, 160));
+        assert_eq!((verbs.len(), options.len()), (52, 159));
         verbs.sort_unstable();
         let mut rows: Vec<String> = crate::verb::table::VERBS.iter().map(|row| format!("recant {}", row.name)).collect();
         rows.sort_unstable();
