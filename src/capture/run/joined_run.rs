@@ -16,6 +16,9 @@ pub struct JoinedRun {
     pub ending: Ending,
     /// Facts for people, one line each.
     pub notes: Vec<String>,
+    /// The run lasts until this is dropped, so that its end can be noted before it is collected.
+    #[expect(dead_code, reason = "it is held")]
+    joined: Joined,
 }
 
 /// Runs a command in the run that is under way in a session. `None` if that is over, or cannot be joined: without PIDs of its own.
@@ -36,5 +39,5 @@ pub fn join(
     };
     let EndedRun { exit, notes, leaving, .. } = run_command(Ground::Joined(&joined), command, hear)?;
     leaving.wait()?;
-    Ok(Some(JoinedRun { ending: exit, notes }))
+    Ok(Some(JoinedRun { ending: exit, notes, joined }))
 }

@@ -57,6 +57,7 @@ pub fn collect_ran(
     let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
     let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
     keep(fs, session, held, record, &collected, false)?;
+    session.forget_beside(fs)?;
     Ok(CollectedRun { changes: session.header.counts.changes, news, sorts, dropped, warnings })
 }
 

@@ -46,6 +46,7 @@ pub fn run(desk: &Desk, store: &Store, session: &Session, wanted: &Wanted<'_>) -
     let command = Command { env, linger: wanted.linger, ..Command::new(argv) };
     let Some(joined) = join(session, &command, &cwd, &mut hear)? else { return Ok(None) };
     joined.notes.iter().for_each(|note| desk.caller.tell(Fact::Warning(note)));
+    // Before the run can end, whose step has it.
     beside.took = u64::try_from(began.elapsed().as_nanos()).ok();
     beside.ending = Some(joined.ending);
     let noted = number.map_or(Ok(()), |n| session.note_beside_at(&desk.fs, n, &beside));

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::capture::Event;
+use crate::compare::cut_off;
 use crate::engine::LeftPath;
 use crate::error::command;
 use crate::face::figures::{self, filled, filled_remedy};
@@ -59,6 +60,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         }
         Notice::Beside(session) => {
             let command = session.header.command.as_deref().unwrap_or("the command");
+            let command = cut_off(command, 36);
             out.note(format_args!("beside {command}: one step of session {}", session.id().tail()));
         }
         Notice::Pruned { count, keep } => {
