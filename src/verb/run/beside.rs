@@ -19,12 +19,12 @@ use crate::verb::fact::Fact;
 /// # Errors
 /// It was not started: something was asked for that only the command which runs can have; or a system call failed.
 pub fn run(desk: &Desk, store: &Store, session: &Session, wanted: &Wanted<'_>) -> Result<Option<Ran>, Error> {
-    refuse_terms(session, wanted)?;
+    refuse_terms(session, wanted).map_err(error::not_started)?;
     let (argv, env) = match &wanted.program {
         Program::Shell { shell, .. } => shell::words(shell, session.id(), false),
         program => (program.argv().to_vec(), Vec::new()),
     };
-    let cwd = working_directory()?;
+    let cwd = working_directory().map_err(error::not_started)?;
     let (started, began) = (crate::fs::exact_now(), Instant::now());
     let words = argv.iter().map(|word| Arg(word.as_encoded_bytes().to_vec())).collect();
     let mut beside = Beside { argv: words, cwd: cwd.clone(), by: store.by.clone(), started, took: None, ending: None };

@@ -1,7 +1,7 @@
 //! A command with every file change held: begun, run, and its changes kept.
 
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::agent_guest::Guest;
 use super::beside;
@@ -21,7 +21,7 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::resolve::acts_of_others;
-use crate::verb::resolve::go_on::{self, Aimed, Begun};
+use crate::verb::resolve::go_on::{self, Aim, Aimed, Begun};
 
 /// Runs a command with its file changes held.
 ///
@@ -32,7 +32,7 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
     // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
     let noting = interrupt::note(OnSignal::Stops);
-    let mut begun = match aimed(desk, &store, wanted).map_err(error::not_started)? {
+    let mut begun = match aimed(desk, &store, wanted)? {
         Taken::Begun(begun) => *begun,
         Taken::Joined(ran) => return Ok(*ran),
     };
@@ -60,20 +60,18 @@ enum Taken {
 
 /// Takes up the session that is meant. Where a command runs in it, this one joins; where that is about to end, waits for its end.
 fn aimed(desk: &Desk, store: &Store, wanted: &Wanted<'_>) -> Result<Taken, Error> {
-    let start = Instant::now();
-    loop {
-        let session = match go_on::begin(desk, store, wanted.aim, &start_of(wanted.program.argv()))? {
-            Aimed::Alone(begun) => return Ok(Taken::Begun(Box::new(begun))),
-            Aimed::Beside(session) => session,
-        };
-        if let Some(ran) = beside::run(desk, store, &session, wanted)? {
-            return Ok(Taken::Joined(Box::new(ran)));
-        }
-        if start.elapsed() > ENDING {
-            return Err(error::is_running(session.id()));
-        }
-        interrupt::check().map_err(error::asked_to_stop)?;
-        std::thread::sleep(Duration::from_millis(20));
+    let program = start_of(wanted.program.argv());
+    let begin = |aim: Aim<'_>| go_on::begin(desk, store, aim, &program).map_err(error::not_started);
+    let session = match begin(wanted.aim)? {
+        Aimed::Alone(begun) => return Ok(Taken::Begun(Box::new(begun))),
+        Aimed::Beside(session) => session,
+    };
+    if let Some(ran) = beside::run(desk, store, &session, wanted)? {
+        return Ok(Taken::Joined(Box::new(ran)));
+    }
+    match begin(Aim::Named(session.id().as_str(), ENDING))? {
+        Aimed::Alone(begun) => Ok(Taken::Begun(Box::new(begun))),
+        Aimed::Beside(session) => Err(error::not_started(error::is_running(session.id()))),
     }
 }
 
