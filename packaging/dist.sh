@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The files of a release, in target/dist: for each processor an archive, a .deb and a .rpm, then the list of crates (SBOM) and the
-# sums. The same commit gives the same bytes, wherever it is built with the same compiler.
+# The files of a release, in target/dist: for each processor an archive, a .deb and a .rpm, then Ansible's collection, the list of crates
+# (SBOM) and the sums. The same commit gives the same bytes, wherever it is built with the same compiler.
 #
 #     dist.sh [PROCESSOR…]      x86_64 and aarch64 if none is named
 #
@@ -98,6 +98,20 @@ for processor in $processors; do
         echo "skipped: packages for $processor: they are built on such a machine"
     fi
 done
+
+# Ansible's collection, which has its version and its address from here. ansible-galaxy puts the time of the build into it: packed anew.
+galaxy=$tools/ansible/bin/ansible-galaxy collection=$build/collection
+[ -x "$galaxy" ] || { python3 -m venv "$tools/ansible" && "$tools/ansible/bin/pip" install --quiet "ansible-core>=2.16"; }
+rm -rf "$collection"
+mkdir -p "$collection/packed"
+cp -r ansible/recant/hold "$collection/source"
+find "$collection/source" -name __pycache__ -prune -exec rm -r {} +
+sed -i "s/^version: .*/version: $version/" "$collection/source/galaxy.yml"
+sed -n 's/^repository = "\(.*\)"/repository: \1/p' Cargo.toml >>"$collection/source/galaxy.yml"
+"$galaxy" collection build "$collection/source" --output-path "$collection" >&2
+tar -C "$collection/packed" -xzf "$collection/recant-hold-$version.tar.gz"
+(cd "$collection/packed" && tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
+    --format=ustar -cf - -- *) | gzip -9n >"$out/recant-hold-$version.tar.gz"
 
 # It writes beside Cargo.toml, and names the directory.
 trap 'rm -f recant-sbom.json' EXIT
