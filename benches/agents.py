@@ -66,8 +66,8 @@ def measure(bench, rounds):
 
 
 def of_size(bench, files, rounds):
-    """What hooks cost where nothing has changed: a use of a tool above two starts of an empty program, a turn's beginning and end against
-    `git status`, in turn; then the undo of a turn that changed ten files."""
+    """What hooks cost where nothing has changed: a use of a tool above two starts of an empty program, an event that has nothing to do above
+    one, a turn's beginning and end against `git status`, in turn; then the undo of a turn that changed ten files."""
     top = f"{bench.top}/agents-{files}"
     say(f"  {files:,} files")
     os.makedirs(f"{top}/tree")
@@ -86,7 +86,7 @@ def of_size(bench, files, rounds):
     first = clocked(worker.begin)
     status = lambda: do(*git, "status", "--short")
     status(), worker.prompt(1), worker.stop(1)
-    starts, uses, begins, ends, statuses = [], [], [], [], []
+    starts, uses, idle, begins, ends, statuses = [], [], [], [], [], []
     look = ("Bash", "true")
     for turn in range(2, 2 + rounds):
         begins.append(clocked(worker.prompt, turn))
@@ -94,6 +94,7 @@ def of_size(bench, files, rounds):
         for n in range(4):
             starts.append(clocked(do, "true") + clocked(do, "true"))
             uses.append(clocked(worker.before, turn, n, look) + clocked(worker.after, turn, n, look))
+            idle.append(clocked(worker.reads, turn) - clocked(do, "true"))
         ends.append(clocked(worker.stop, turn))
     last = 2 + rounds
     worker.prompt(last)
@@ -106,6 +107,7 @@ def of_size(bench, files, rounds):
     yield ("agents", "ms", f"{name}: the start of a session"), f"{first * 1000:.0f}"
     above = sorted(use - start for use, start in zip(uses, starts))
     yield ("agents", "ms", f"{name}: a use of a tool above two starts: median, 95th of 100"), f"{median_ms(above)}, {above[len(above) * 95 // 100] * 1000:.1f}"
+    yield ("agents", "ms", f"{name}: an event with nothing to do above a start"), median_ms(idle)
     yield ("agents", "ratio", f"{name}: a turn's beginning to git status"), spread([a / b for a, b in zip(begins, statuses)], 2 if files == FILES else 1.5)
     yield ("agents", "ratio", f"{name}: a turn's end to git status"), spread([a / b for a, b in zip(ends, statuses)], 2 if files == FILES else 1.5)
     yield ("agents", "ms", f"{name}: undo of ten files"), f"{undo * 1000:.0f}"
@@ -238,7 +240,7 @@ class Hooks(Bare):
     def event(self, name, turn, **fields):
         event = {"session_id": "day", "prompt_id": f"p{turn}", "cwd": self.tree, "hook_event_name": name, **fields}
         begun = time.perf_counter()
-        subprocess.run([self.recant, "hook", "claude"], input=json.dumps(event).encode(), cwd=self.tree, env=self.env, check=True)
+        subprocess.run([self.recant, "hook", "claude"], input=json.dumps(event).encode(), cwd=self.tree, env=self.env, stdout=subprocess.DEVNULL, check=True)
         self.hooks.append((name, time.perf_counter() - begun))
 
     def begin(self):
@@ -256,6 +258,9 @@ class Hooks(Bare):
 
     def after(self, turn, n, use):
         self.event("PostToolUse", turn, tool_use_id=f"{turn}-{n}", tool_response={}, **self.tool(use))
+
+    def reads(self, turn):
+        self.event("PreToolUse", turn, tool_name="Read", tool_input={"file_path": f"{self.tree}/README"})
 
     def stop(self, turn):
         self.event("Stop", turn)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times recant against cp, git and rsync, in rounds in which each has its turn, and prints ratios made round by round
 (medians, with the lowest and the highest). Needs Python 3.9 and nothing else from there; root, for the file systems in
-loop devices. Without root, or where a mkfs is missing, what cannot be measured is named.
+loop devices. What cannot be measured without root, a mkfs, or a program beside which recant is measured, is named, and the
+rest goes on; so does a part that fails, and the exit status is 1 then.
 
     make bench                       everything: ext4 with a journal, xfs, btrfs, and the file system of this directory
     make bench BENCH=--quick         ext4 with a journal alone, without git on the large tree
@@ -22,8 +23,9 @@ import agents
 import programs
 import remote
 import review
+import rivals
 import steps
-from measuring import clock, commits, do, median_ms, say, spread
+from measuring import clock, commits, do, has, median_ms, say, spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # files, bytes of each, directories; one in how many is changed, deleted, created
@@ -31,10 +33,14 @@ TREES = {
     "small": (20_000, 4 * KIB, 1_000, (10, 50, 20)),
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
     "many": (100_000, 64, 2_000, (2, 4, 4)),
+    # For a test of this script.
+    "tiny": (50, KIB, 5, (10, 50, 20)),
     # For snapshots, and asked for by name: half an hour a round, and 40 GiB at most.
     "million": (1_000_000, 64, 20_000, (10, 50, 20)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "agents", "review", "programs", "remote"]
+# The programs without which a part has nothing to do.
+NEEDS = {"agents": ["git"], "programs": ["git"], "steps": ["git"]}
+PARTS = ["main", "snap", "one", "list", "memory", "run", "steps", "agents", "review", "programs", "remote", "rivals"]
 
 
 def main():
@@ -43,17 +49,19 @@ def main():
         return Work(*args.change).carry_out()
     os.environ.update(LC_ALL="C", GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL="/dev/null")
     print(f"{machine()}\nrounds: {args.rounds}; ratios are medians of the rounds [lowest to highest]; below 1 recant is faster")
-    results = {}
+    results, failed = {}, []
     try:
-        measure(args, results)
+        measure(args, results, failed)
     finally:  # what was measured before it was stopped is not lost
         report(results)
+        print(f"\nload at the end: {os.getloadavg()[0]:.1f}")
     if args.json:
         with open(args.json, "w") as out:
             json.dump({"machine": machine(), "results": {" ".join(k): v for k, v in results.items()}}, out, indent=1)
+    sys.exit("".join(f"failed: {part}\n" for part in failed) if failed else 0)
 
 
-def measure(args, results):
+def measure(args, results, failed):
     for name in args.fs:
         with Place(name, args.dir, "million" in args.trees) as place:
             if place.why_not:
@@ -64,8 +72,15 @@ def measure(args, results):
             for part in args.parts:
                 if name != args.fs[0] and part not in ("main", "snap"):
                     continue  # one file system is enough for what hardly depends on it
-                for key, value in getattr(bench, part)():
-                    results.setdefault(key, {})[place.title] = value
+                if not all(has(program, f"part {part}") for program in NEEDS.get(part, [])):
+                    continue
+                try:
+                    for key, value in getattr(bench, part)():
+                        results.setdefault(key, {}).update(value if isinstance(value, dict) else {place.title: value})
+                except (SystemExit, OSError) as error:
+                    say(f"  failed: {part}: {error}")
+                    failed.append(f"{part}, on {place.title}: {error}")
+                    bench.clear()
             bench.clear()
 
 
@@ -106,9 +121,19 @@ def machine():
     memory = int(first("/proc/meminfo", "MemTotal").split()[0]) // 1024 // 1024
     return (
         f"{first('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores, {memory} GiB, Linux {os.uname().release}, "
-        f"load {os.getloadavg()[0]:.1f}, {time.strftime('%Y-%m-%d')}; {version('git', '--version')}, "
+        f"load {os.getloadavg()[0]:.1f}, {time.strftime('%Y-%m-%d')}, commit {commit()}; {version('git', '--version')}, "
         f"{version('rsync', '--version').split('  protocol')[0]}, {version('cp', '--version')}"
     )
+
+
+def commit():
+    """The commit that this file is of, and whether something was changed since."""
+    where = ["git", "-C", os.path.dirname(os.path.abspath(__file__))]
+    try:
+        told = subprocess.run([*where, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    except OSError:
+        return "?"
+    return told.stdout.strip() or "?"
 
 
 class Place:
@@ -268,7 +293,7 @@ class Bench:
             path = f"{self.top}/{name}"
             if os.path.isfile(path):
                 os.unlink(path)
-            elif name != "lost+found":
+            elif name not in ("lost+found", "config"):
                 shutil.rmtree(path)
 
     def recant(self, *words):
@@ -310,10 +335,12 @@ class Bench:
             yield from self.main_on(name)
 
     def main_on(self, name):
-        peers = [Recant(self, name), Cp(self, name, "never"), Rsync(self, name)]
+        peers = [Recant(self, name), Cp(self, name, "never")]
+        if has("rsync"):
+            peers.append(Rsync(self, name))
         if self.place.kind in ("xfs", "btrfs"):
             peers.append(Cp(self, name, "always"))
-        if name in self.args.git_on:
+        if name in self.args.git_on and has("git"):
             peers.append(Git(self, name))
         base = f"{self.top}/base"
         say(f"  {name}: making the trees")
@@ -365,8 +392,9 @@ class Bench:
         for what, values in times.items():
             yield (key, "ms", what), median_ms(values)
         for what, recant, peer, aim in SNAP_RATIOS:
-            ratios = [a / b for a, b in zip(times[recant], times[peer])]
-            yield (key, "ratio", what), spread(ratios, aim if name != "large" or "git" not in what else None)
+            if peer in times:
+                ratios = [a / b for a, b in zip(times[recant], times[peer])]
+                yield (key, "ratio", what), spread(ratios, aim if name != "large" or "git" not in what else None)
         entries = sum(len(directories) + len(files) for _, directories, files in os.walk(base)) + 1
         yield (key, "other", f"peak memory of a first snapshot of {entries:,} entries, MiB (aim 1 KiB an entry)"), self.peak_of_first
         for peer in self.peers:
@@ -375,7 +403,8 @@ class Bench:
 
     def snap_turns(self, name, base, r):
         """What each peer took for each step of a round. Of a million files there is room for one peer's trees at a time."""
-        kinds, steps = (SnapRecant, SnapCp, SnapRsync, SnapGit), ("first", "nothing", "next", "back")
+        kinds = [SnapRecant, SnapCp] + [kind for kind in (SnapRsync, SnapGit) if has(kind.title)]
+        steps = ("first", "nothing", "next", "back")
         if name == "million":
             for kind in kinds:
                 peer = kind(self, base)
@@ -437,22 +466,25 @@ class Bench:
     def list(self):
         say("  1,000 sessions")
         repo, file = f"{self.top}/repo", f"{self.top}/file"
-        commits(repo)
+        if has("git"):
+            commits(repo)
         put(file, b"1")
         for i in range(1000):
             session = do(self.args.recant, "session", "new", env=self.env)
             subprocess.run([self.args.recant, "session", "write", session, file], input=str(i).encode(), env=self.env, check=True)
         times = {"git log": [], "status": [], "checkpoint list": [], "list": []}
         for _ in range(max(15, self.args.rounds)):
-            times["git log"].append(clock("git", "log", "m", cwd=repo))
+            if has("git"):
+                times["git log"].append(clock("git", "log", "m", cwd=repo))
             for key in ("status", "checkpoint list", "list"):
                 times[key].append(self.recant(*key.split()))
         for key, values in times.items():
-            yield ("list", "ms", key), median_ms(values)
-            if key != "git log":
+            if values:
+                yield ("list", "ms", key), median_ms(values)
+            if key != "git log" and has("git"):
                 ratios = [a / b for a, b in zip(values, times["git log"])]
-                yield ("list", "ratio", f"{key} / git log"), spread(ratios, 1.3 if key != "list" else None)
-        shutil.rmtree(repo)
+                yield ("list", "ratio", f"{key} / git log"), spread(ratios, 1.3)
+        shutil.rmtree(repo, ignore_errors=True)
         shutil.rmtree(self.store)
 
     # 100,000 changes
@@ -504,6 +536,12 @@ class Bench:
 
     def remote(self):
         yield from remote.measure(self.args.recant, self.top, self.args.rounds)
+
+    # what others do
+
+    def rivals(self):
+        for row, cells in rivals.measure(self):
+            yield ("rivals", "other", row), cells
 
     # a command that does nothing
 
@@ -800,6 +838,8 @@ SNAP_RATIOS = [
 # What was found
 
 TITLES = {
+    "snap tiny": "Snapshots of 50 files of 1 KiB",
+    "tiny": "50 files of 1 KiB",
     "snap small": "Snapshots of 20,000 files of 4 KiB: 10 % changed, 2 % deleted, 2 % created",
     "snap large": "Snapshots of 200 files of 5 MiB: 10 % changed, 2 % deleted, 2 % created",
     "snap million": "Snapshots of 1,000,000 files of 64 bytes: 10 % changed, 2 % deleted, 2 % created",
@@ -815,6 +855,7 @@ TITLES = {
     "review": "The screen",
     "programs": "What people run, held",
     "remote": "Another machine, over a shared connection, on this one",
+    "rivals": "Beside others",
 }
 
 

@@ -1,6 +1,7 @@
 """What the benches have in common: running a command and telling what came of it."""
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,19 @@ def do(*command, **more):
     if done.returncode:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
     return done.stdout.strip()
+
+
+named = set()
+
+
+def has(program, what="what is measured beside it"):
+    """True if a program is here; else names it once, with what is not measured."""
+    if shutil.which(program):
+        return True
+    if (program, what) not in named:
+        named.add((program, what))
+        print(f"\nskipped: no {program} here: {what}", flush=True)
+    return False
 
 
 def commits(repo, **more):
