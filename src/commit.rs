@@ -232,7 +232,7 @@ impl Inward {
             (Some(before), Some(found)) if in_place => Some(State { what: found.what.clone(), meta: before.meta.clone() }),
             (before, _) => before.clone(),
         };
-        Move { from, from_print: None, to: found.state, to_at, in_place, gives_back: true, ..mv }
+        Move { from, from_print: None, to: found.state, to_at, in_place, original: None, gives_back: true, ..mv }
     }
 
     fn inward(&self, change: Change, index: u32, side: Side) -> Move {
@@ -245,6 +245,7 @@ impl Inward {
             index,
             n: change.n,
             in_place: change.in_place(),
+            original: change.original,
             foreign: change.marks.foreign && side == Side::Never,
             by_clock: change.marks.by_clock,
             from: change.before.object,

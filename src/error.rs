@@ -118,6 +118,8 @@ pub enum Reason {
     Uncollected,
     /// A command was not started.
     NotStarted,
+    /// A text that somebody wrote is not held: the remedy says where it is kept.
+    Kept,
     /// The near side uses another protocol.
     OtherProtocol,
 }
@@ -399,25 +401,42 @@ impl Display for Against {
 /// The object of docs/json.md, "Errors".
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct JsonError<'a> {
-            kind: &'static str,
-            message: &'a str,
-            path: Option<&'a str>,
-            state: Option<&'a str>,
-            remedy: Option<&'a Remedy>,
-            #[serde(skip_serializing_if = "<[Against]>::is_empty")]
-            paths: &'a [Against],
-        }
-        let told = JsonError {
+        self.told(self.advice()).serialize(serializer)
+    }
+}
+
+/// An error for who can type no command: a remedy that has one is left out.
+pub struct Untyped<'a>(pub &'a Error);
+
+impl Serialize for Untyped<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.told(self.0.advice().filter(|remedy| !remedy.has_command())).serialize(serializer)
+    }
+}
+
+/// An error as JSON: docs/json.md.
+#[derive(Serialize)]
+struct JsonError<'a> {
+    kind: &'static str,
+    message: &'a str,
+    path: Option<&'a str>,
+    state: Option<&'a str>,
+    remedy: Option<&'a Remedy>,
+    #[serde(skip_serializing_if = "<[Against]>::is_empty")]
+    paths: Cow<'a, [Against]>,
+}
+
+impl Error {
+    fn told<'a>(&'a self, remedy: Option<&'a Remedy>) -> JsonError<'a> {
+        JsonError {
             kind: self.0.kind.word(),
             message: self.message(),
             path: self.path(),
             state: self.state(),
-            remedy: self.advice(),
-            paths: self.rows(),
-        };
-        told.serialize(serializer)
+            remedy,
+            // A conflict of one path has it in its message, too.
+            paths: if self.0.kind == Kind::Conflict { Cow::Owned(self.against()) } else { Cow::Borrowed(self.rows()) },
+        }
     }
 }
 

@@ -160,6 +160,7 @@ mod error;
 mod face;
 mod fs;
 mod moving;
+mod proxy;
 mod remedy;
 mod remote;
 mod rollback;

@@ -30,6 +30,10 @@ pub fn words(words: impl Display) -> Remedy {
 }
 
 impl Remedy {
+    pub fn has_command(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Command(_)))
+    }
+
     /// The parts that stay in one line: words, and whole commands with the marks beside them. Joined by blanks they are the remedy.
     pub(crate) fn parts(&self) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();

@@ -134,6 +134,7 @@ fn outward(change: Change, original: Original, index: u32) -> Move {
         to_at: original.place().map(|place| SessionPlace::new(place, original.n, &original.path)),
         in_place: original.kept == Kept::Metadata,
         to: original.state,
+        original: change.original,
         foreign: false,
         by_clock: false,
         uncovered: None,

@@ -36,11 +36,16 @@ setpriv     util-linux   tests as another user
 newgidmap   uidmap       further groups of a user, mapped in a run
 ssh         openssh-client  other machines
 /usr/sbin/sshd openssh-server  other machines
-ip          iproute2     other machines: networks of their own
+ip          iproute2     other machines, and hosts that a run may reach: networks of their own
+openssl     openssl      hosts that a run may reach, over https
+curl        curl         the same, by what people use
+/usr/bin/pip3 python3-pip pip in a run whose hosts are listed
+xxd         xxd          npm and apt likewise
 tcsh        tcsh         other machines: a login shell that is no sh
 fish        fish         other machines: a login shell that is no sh; completion
 zsh         zsh          other machines: a login shell; completion
 man         man-db       manual pages as they are shown
+/usr/share/doc/python3-venv python3-venv Ansible's collection
 "
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -61,4 +66,9 @@ fi
 while read -r program package what; do
     [ -z "$program" ] || echo "not here: $program (Debian: $package); without it no test of: $what"
 done <<<"$missing"
+# The one that Debian does not have, for the long tests.
+if [ "${1-}" = --long ] && ! command -v pnpm >/dev/null; then
+    [ "$(id -u)" = 0 ] && timeout 120 npm install --silent --global pnpm@9 >/dev/null 2>&1 ||
+        echo "not here: pnpm (npm: pnpm); without it no test of: the same in a run whose hosts are listed"
+fi
 [ "$(id -u)" = 0 ] || echo "not root: no test with loop-mounted file systems, other owners, devices, or capture as root"

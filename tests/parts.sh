@@ -23,7 +23,7 @@ demo() { demo/run.sh "$recant"; }
 long() { every_step --long "$@"; }
 
 run() {
-    tests/needs.sh
+    tests/needs.sh --long
     echo "part $1 of 0 to 9: ${parts[$1]}"
     [[ $1 == [0167] ]] || make --no-print-directory static
     recant=$(realpath -m "${CARGO_TARGET_DIR:-target}/$(make --no-print-directory triple)/release/recant")
@@ -36,7 +36,7 @@ run() {
     5) torture wlog ;;
     6) RECANT_STATES=24 tests/run.py --all recovery::replay ;;
     7) long engine:: recovery::crash recovery::faults recovery::forced recovery::late recovery::races recovery::recover session:: snapshot:: ;;
-    8) long agents:: capture:: cli:: fs:: remote:: screen:: ;;
+    8) long agents:: capture:: cli:: fs:: remote:: screen:: && tests/ansible/run.py --recant "$recant" --long ;;
     9) tests/run.py --user && demo && tests/processor.sh ;;
     *) echo "there is no part $1" >&2; exit 2 ;;
     esac

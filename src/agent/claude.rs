@@ -1,6 +1,6 @@
 //! Claude Code: names of events by its release 2.1.332.
 
-use super::facts::{Answers, Check, Conversations, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
+use super::facts::{Answers, Check, Conversations, Dialect, Facts, Form, Model, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::with;
 use super::surroundings::{Surroundings, below};
 use crate::fs::AbsPath;
@@ -38,7 +38,8 @@ pub const FACTS: Facts = Facts {
     },
     state: State {
         directory: home,
-        pass: &[".credentials.json", "statsig", "telemetry"],
+        credentials: &[".credentials.json"],
+        pass: &["statsig", "telemetry"],
         // Memory lies between the transcripts, and is obeyed. What belongs to a conversation is below.
         records: &[".credentials.json", ".claude.json", "history.jsonl", "stats-cache.json"],
         conversations: Some(Conversations {
@@ -48,6 +49,10 @@ pub const FACTS: Facts = Facts {
             beside: &["file-history", "tasks", "todos"],
         }),
         mixed: &[".claude.json"],
+    },
+    model: Model {
+        hosts: &["api.anthropic.com", "claude.ai", "console.anthropic.com", "platform.claude.com"],
+        variables: &["ANTHROPIC_BASE_URL"],
     },
     answers: Answers::Json,
     stops,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::facts::{Agent, Answers, Check, Facts, Form, Moment, Named, Settings, State};
+use super::facts::{Agent, Answers, Check, Facts, Form, Model, Moment, Named, Settings, State};
 use super::programs::{LIMIT, Piped, within};
 use super::settings::command::Command;
 use super::settings::files::read;
@@ -38,7 +38,8 @@ pub const FACTS: Facts = Facts {
     },
     state: State {
         directory: home,
-        pass: &["auth.json", "log"],
+        credentials: &["auth.json"],
+        pass: &["log"],
         records: &[
             "auth.json",
             "log/**",
@@ -51,6 +52,7 @@ pub const FACTS: Facts = Facts {
         ],
         ..State::PLAIN
     },
+    model: Model { hosts: &["api.openai.com", "chatgpt.com", "auth.openai.com"], variables: &["OPENAI_BASE_URL"] },
     answers: Answers::AlwaysJson,
     stops,
     counts: |_| Some("Codex CLI runs a hook once you have trusted it: /hooks in it shows and trusts them"),

@@ -1,6 +1,6 @@
 //! Copilot CLI: names of events by its release 1.0.102. It calls the hooks of Claude Code beside its own.
 
-use super::facts::{Check, Dialect, Facts, Form, Moment, Named, Settings, State};
+use super::facts::{Check, Dialect, Facts, Form, Model, Moment, Named, Settings, State};
 use super::settings::jsonc::with;
 use super::surroundings::{Surroundings, below};
 use crate::fs::AbsPath;
@@ -33,11 +33,11 @@ pub const FACTS: Facts = Facts {
     },
     state: State {
         directory: home,
-        pass: &[],
         records: &["session-state/**", "history-session-state/**", "logs/**", "command-history-state.json"],
         ..State::PLAIN
     },
     stops,
+    model: Model { hosts: &["api.github.com", "github.com", "*.githubcopilot.com"], variables: &[] },
     ..Facts::PLAIN
 };
 

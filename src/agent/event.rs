@@ -153,9 +153,12 @@ fn known(name: &str) -> Moment {
     events.into_iter().find(|event| plain(event.name) == asked).map_or(Moment::Other, |event| event.moment)
 }
 
-/// The prompt. opencode has it in quotes if it came from its command line.
+/// The prompt. opencode has it in quotes if it came from its command line. Gemini CLI, without a terminal, puts before it what hooks had told the
+/// agent at its start.
 fn prompt(value: &Value) -> String {
     let text = value.get("prompt").and_then(Value::as_str).unwrap_or_default();
+    let told = text.strip_prefix("<hook_context>").and_then(|text| text.split_once("</hook_context>"));
+    let text = told.map_or(text, |(_, typed)| typed.trim_start());
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned()
 }
 
@@ -263,6 +266,19 @@ mod tests {
             (b"caf\xe9", "caf\u{fffd}"),
         ] {
             assert_eq!(cut(text), What::Prompt(prompt.into()));
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_what_was_typed() {
+        for (text, typed) in [
+            ("do it", "do it"),
+            (r#"\"do it\""#, "do it"),
+            (r"<hook_context>recant: x\n&lt;y</hook_context>\n\ndo it", "do it"),
+            ("<hook_context>do it", "<hook_context>do it"),
+        ] {
+            let event = read(&format!(r#"{{"session_id":"s","hook_event_name":"BeforeAgent","prompt":"{text}"}}"#));
+            assert_eq!(event.what, What::Prompt(typed.into()), "{text}");
         }
     }
 

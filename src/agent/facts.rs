@@ -35,6 +35,7 @@ pub struct Facts {
     pub writing: &'static str,
     pub settings: Settings,
     pub state: State,
+    pub model: Model,
     pub answers: Answers,
     /// Reasons for which it does not call hooks that stand in its settings.
     pub stops: fn(&Check<'_>) -> Vec<String>,
@@ -59,6 +60,7 @@ impl Facts {
         writing: "",
         settings: Settings::PLAIN,
         state: State::PLAIN,
+        model: Model::ANY,
         answers: Answers::Text,
         stops: |_| Vec::new(),
         counts: |_| None,
@@ -113,6 +115,22 @@ impl Named {
     pub const fn within(self, timeout: u64) -> Self {
         Self { hook: Some(Hook { matches_all: false, timeout }), ..self }
     }
+}
+
+/// The way to an agent's model.
+pub struct Model {
+    /// Hosts of the model and of its logins, by the agent's own documentation. Not those that it reports its use and its faults to.
+    pub hosts: &'static [&'static str],
+    /// Variables that name the model's address in place of the usual one.
+    pub variables: &'static [&'static str],
+}
+
+impl Model {
+    /// The usual providers: for agents that take any.
+    pub const ANY: Self = Self {
+        hosts: &["api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai", "models.dev"],
+        variables: &["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"],
+    };
 }
 
 /// The settings of an agent, and how recant stands in them.
@@ -195,7 +213,9 @@ impl Scope {
 pub struct State {
     /// The directory that they lie in.
     pub directory: fn(&Surroundings<'_>) -> AbsPath,
-    /// The paths that stay real.
+    /// The paths of its credentials: real in its own run, closed in those of others.
+    pub credentials: &'static [&'static str],
+    /// Other paths that stay real.
     pub pass: &'static [&'static str],
     /// Globs of the files that are committed by themselves at the end.
     pub records: &'static [&'static str],
@@ -206,8 +226,14 @@ pub struct State {
 }
 
 impl State {
-    pub const PLAIN: Self =
-        Self { directory: |around| around.home.clone(), pass: &[], records: &[], conversations: None, mixed: &[] };
+    pub const PLAIN: Self = Self {
+        directory: |around| around.home.clone(),
+        credentials: &[],
+        pass: &[],
+        records: &[],
+        conversations: None,
+        mixed: &[],
+    };
 }
 
 /// The places of an agent's conversations, if it keeps them by project.

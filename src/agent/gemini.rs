@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Answers, Check, Dialect, Facts, Form, Moment, Named, Scope, Settings, State};
+use super::facts::{Answers, Check, Dialect, Facts, Form, Model, Moment, Named, Scope, Settings, State};
 use super::settings::jsonc::value_of;
 use super::surroundings::{Surroundings, below};
 use crate::fs::AbsPath;
@@ -33,7 +33,8 @@ pub const FACTS: Facts = Facts {
     },
     state: State {
         directory: home,
-        pass: &["oauth_creds.json", "google_accounts.json", "mcp-oauth-tokens.json"],
+        credentials: &["oauth_creds.json", "mcp-oauth-tokens.json"],
+        pass: &["google_accounts.json"],
         // Below tmp it also keeps programs that it runs.
         records: &[
             "oauth_creds.json",
@@ -49,6 +50,17 @@ pub const FACTS: Facts = Facts {
         ],
         mixed: &["state.json"],
         ..State::PLAIN
+    },
+    model: Model {
+        hosts: &[
+            "generativelanguage.googleapis.com",
+            "cloudcode-pa.googleapis.com",
+            "aiplatform.googleapis.com",
+            "oauth2.googleapis.com",
+            "www.googleapis.com",
+            "accounts.google.com",
+        ],
+        variables: &["GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"],
     },
     answers: Answers::AlwaysJson,
     stops,

@@ -5,6 +5,9 @@ use clap::builder::PossibleValue;
 use serde::{Deserialize, Deserializer};
 
 pub use super::facts::Agent;
+use super::facts::Facts;
+use super::surroundings::Surroundings;
+use crate::fs::AbsPath;
 
 impl Agent {
     /// All of them.
@@ -56,6 +59,23 @@ const BY_VARIABLE: [(&str, &str); 5] = [
     ("ANTIGRAVITY_AGENT", "antigravity"),
     ("GOOSE_TERMINAL", "goose"),
 ];
+
+/// True for what is an agent's own, or lies in a directory of its own: one that has the name of those in projects, or is in its place in a
+/// home directory. A directory that ignores case has them under other names.
+pub fn is_agents(path: &AbsPath, home: Option<&AbsPath>) -> bool {
+    let lower: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_ascii_lowercase).collect();
+    let named = |name: &str| lower.iter().any(|part| part == name.as_bytes());
+    let lies_in_home_of = |facts: &Facts| {
+        home.is_some_and(|home| {
+            let around = Surroundings { home: home.clone(), project: home.clone(), variable: &|_| None };
+            path.is_under(&(facts.settings.home)(&around)) || path.is_under(&(facts.state.directory)(&around))
+        })
+    };
+    Agent::ALL.iter().any(|agent| {
+        let own_file = agent.0.state.conversations.as_ref().map(|of| of.in_home);
+        named(agent.0.settings.project) || own_file.is_some_and(named) || lies_in_home_of(agent.0)
+    })
+}
 
 /// The variables by which agents are told, each with the agent's word; `None`: the value is the word. RECANT_AGENT is for agents that set
 /// none of their own.

@@ -1,4 +1,4 @@
-//! Agents that work on the real tree: what their hooks tell, and the turns that follow from it.
+//! Agents that work on the real tree: what their hooks tell, and the turns that follow from it. Used by `verb` and the faces.
 //!
 //! In: events of an agent. Out: turns, each between two snapshots of the project, and the differences that take some of them back.
 //! An agent has one file here, and a line in [`known`]: where its settings lie, its events, its state, its words.
@@ -15,6 +15,7 @@ mod facts;
 mod gemini;
 pub mod known;
 mod last_event;
+mod model_hosts;
 mod opencode;
 pub mod path_history;
 mod pi;

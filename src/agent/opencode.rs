@@ -29,7 +29,7 @@ pub const FACTS: Facts = Facts {
     },
     state: State {
         directory: |around| below(&around.named_or("XDG_DATA_HOME", ".local/share"), "opencode"),
-        pass: &["auth.json", "mcp-auth.json"],
+        credentials: &["auth.json", "mcp-auth.json"],
         records: &["auth.json", "mcp-auth.json", "log/**"],
         ..State::PLAIN
     },

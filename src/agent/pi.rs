@@ -24,7 +24,7 @@ pub const FACTS: Facts = Facts {
         files: &[("extensions/recant.ts", Form::Program(include_str!("plugins/pi.ts")))],
         ..Settings::PLAIN
     },
-    state: State { directory: home, pass: &["auth.json"], records: &["auth.json", "sessions/**"], ..State::PLAIN },
+    state: State { directory: home, credentials: &["auth.json"], records: &["auth.json", "sessions/**"], ..State::PLAIN },
     counts: |scope| (scope == Scope::Project).then_some("pi loads extensions of a project that you have trusted"),
     ..Facts::PLAIN
 };

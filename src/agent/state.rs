@@ -19,7 +19,9 @@ use crate::fs::AbsPath;
 /// The files of an agent that `agent run` does not leave to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// The paths that stay real, where they exist.
+    /// The paths of its credentials.
+    pub credentials: Vec<AbsPath>,
+    /// The paths that stay real, where they exist: these among them.
     pub pass: Vec<AbsPath>,
     /// Globs of the files that are committed by themselves at the end.
     pub records: Vec<String>,
@@ -47,8 +49,10 @@ impl State {
             let real = AbsPath::parse(real(&directory).into_os_string().into_encoded_bytes()).unwrap_or(directory.clone());
             of_conversations.extend(of.beside.iter().map(|name| below(&real, name)));
         }
-        let pass = facts.pass.iter().map(|name| below(&directory, name)).collect();
-        Self { pass, records, made: globs(&made), of_conversations }
+        let paths = |names: &[&str]| -> Vec<AbsPath> { names.iter().map(|name| below(&directory, name)).collect() };
+        let credentials = paths(facts.credentials);
+        let pass = [credentials.clone(), paths(facts.pass)].concat();
+        Self { credentials, pass, records, made: globs(&made), of_conversations }
     }
 }
 

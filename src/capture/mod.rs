@@ -1,5 +1,5 @@
-//! Runs a command so that its file changes are held. The command gets a mount namespace of its own, where each place is read-only, or an
-//! overlay whose upper lies in the session. Then the uppers are read into changes.
+//! Runs a command so that its file changes are held. The command gets a private mount namespace, where each place is read-only, or an
+//! overlay whose upper lies in the session. Then the uppers are read into changes. Used by `verb` and the faces.
 //!
 //! The way of the data, each arrow a finished value:
 //! `Request` → [`place::mount_plan::Plan::make`] → `Plan` → [`place::mount_plan::Plan::lay_out`] → `Laid` → [`run::supervise::run_captured`] → `EndedRun` →
@@ -29,16 +29,20 @@ pub use layers::choice::{choose, may_choose};
 pub use layers::choice_terms::Choice;
 pub use layers::fork::fill;
 pub use layers::rejoin::Rest;
-pub use place::layout::{Pass, Request};
+pub use place::layout::{Hide, Pass, Request};
 pub use place::mount_plan::{Plan, working_directory};
 pub use run::collect_killed::collect_killed;
-pub use run::command::{Command, Linger, Network};
+pub use run::command::{Command, Linger, Loopback, Network, Output};
 pub use run::confine::Confinement;
+pub use run::descriptors::close_inherited;
+pub use run::detached::{Launch, Side, detach};
+pub use run::door::NAME as DOOR;
 pub use run::ground::Ground;
 pub use run::held_run::{Held, hold, start_of};
 pub use run::is_inside::{Inside, capture, inside};
 pub use run::joined_run::join;
 pub use run::keep_changes::changes_so_far;
 pub use run::supervise::{Event, run_command};
+pub use space::hidden::NOWHERE as HIDDEN;
 pub use space::probe::{Finding, Here};
 pub use space::refusals::Cause;

@@ -1,5 +1,5 @@
 //! Checkpoints: what commit took off the tree. A manifest tells what was at each path and where it lies; blobs are the originals
-//! themselves, named by the hash of their content.
+//! themselves, named by the hash of their content. Used by `engine`, `compare` and the rooms above them.
 //!
 //! In: what the engine moved out. Out: the place of an original, and whether it is whole. What always holds:
 //! - **I17** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::blocks::block::Block;
 use super::blocks::find_blocks::Blocks;
 use super::blocks::lines;
@@ -43,7 +45,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Passes the remarks, then the patch, to `take`, line by line.
 pub fn write(view: &View, form: Form, take: &mut Take<'_>) {
     for remark in &view.remarks {
-        take(&[Span::plain(Part::Remark, format!("# {}: {remark}", view.path).into_bytes())]);
+        let path =
+            if view.left_out > 1 { Shown(&view.path.as_bytes()[view.left_out..]).to_string() } else { view.path.to_string() };
+        take(&[Span::plain(Part::Remark, format!("# {path}: {remark}").into_bytes())]);
     }
     if !view.whole {
         return;
@@ -68,6 +72,7 @@ fn write_one(take: &mut Take<'_>, view: &View, form: Form, old: &Half, new: &Hal
         return;
     }
     let from = view.from.as_ref();
+    let quoted = |prefix: &[u8], path: &AbsPath| quoted(prefix, &path.as_bytes()[view.left_out..]);
     let (a, b) = (quoted(b"a/", from.map_or(view.path, |from| from.path)), quoted(b"b/", view.path));
     let mut head = |bytes: &[&[u8]]| take(&[Span::plain(Part::Head, bytes.concat())]);
     head(&[b"diff --git ", &a, b" ", &b]);
@@ -243,9 +248,26 @@ pub fn counts(view: &View, form: Form) -> Option<(usize, usize)> {
     Some(blocks.list().iter().fold((0, 0), |sum, block| (sum.0 + block.new.len(), sum.1 + block.old.len())))
 }
 
-/// A path below `/` with git's prefix, if it has one. With odd characters it is, as everywhere, in double quotes with C escapes, which git
+/// The lines that a change puts in and takes out.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Lines {
+    /// `null` if lines cannot be counted: binary, too large, or a side is missing.
+    pub insertions: Option<usize>,
+    pub deletions: Option<usize>,
+    pub binary: bool,
+}
+
+impl Lines {
+    /// Counts the lines of a view.
+    pub fn of(view: &View<'_>) -> Self {
+        let (insertions, deletions) = counts(view, Form::default()).unzip();
+        Self { insertions, deletions, binary: view.is_binary() }
+    }
+}
+
+/// A relative path with git's prefix, if it has one. With odd characters it is, as everywhere, in double quotes with C escapes, which git
 /// reads.
-fn quoted(prefix: &[u8], path: &AbsPath) -> Vec<u8> {
-    let name = [prefix, &path.as_bytes()[1..]].concat();
+fn quoted(prefix: &[u8], path: &[u8]) -> Vec<u8> {
+    let name = [prefix, path].concat();
     Shown(&name).to_string().into_bytes()
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::fs::{AbsPath, Shown};
 use crate::session::{Change, Side, Sort};
 use crate::settings;
-use crate::tree::{Meta, Object, State, What, git_index, sort_word, time};
+use crate::tree::{Danger, Meta, Object, State, What, git_index, sort_word, time};
 
 /// The most bytes of content that is shown as text: both sides are in memory while lines are compared.
 pub const TEXT_LIMIT: u64 = 8 << 20;
@@ -87,6 +87,10 @@ pub struct View<'c> {
     pub remarks: Vec<String>,
     /// Those of the remarks that give somebody rights: an owner other than the caller, set-user-ID and set-group-ID bits, capabilities.
     pub rights: Vec<String>,
+    /// The reason why a person should see it before others.
+    pub danger: Option<Danger>,
+    /// The bytes at the start of its paths that a patch leaves out: the root, or the directory that it starts from.
+    pub left_out: usize,
     /// Names of the two sides, if they are not before and after a change. They follow the paths in the patch.
     pub labels: Option<(String, String)>,
 }
@@ -104,6 +108,8 @@ impl<'c> View<'c> {
             conflict: false,
             remarks: remarks(change),
             rights: rights(change),
+            danger: change.danger(),
+            left_out: 1,
             labels: None,
         }
     }
@@ -192,7 +198,8 @@ impl<'c> View<'c> {
     ) -> Result<Self, Error> {
         let (now, wanted) = (&change.before.object, &change.after);
         let labels_of_both = Some((labels.0.into(), labels.1.into()));
-        let mut view = Self { conflict: true, remarks: vec![why.into()], labels: labels_of_both, ..Self::new(change) };
+        let mut view =
+            Self { conflict: true, remarks: vec![why.into()], danger: None, labels: labels_of_both, ..Self::new(change) };
         match (now, wanted) {
             (Some(now), Some(wanted)) if now.sort() == wanted.sort() => view.remarks.extend(remarks(change)),
             _ => {

@@ -30,6 +30,10 @@ pub struct Item {
     /// The place of `to` below the session's directory; `None` where Prepare makes it from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<SessionPlace>,
+    /// The file on the tree that a commit or redo gives a further name: `to`, in place of what is `held`, which stays in the session. In a
+    /// rollback `from` is that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Box<AbsPath>>,
     /// The directory of the temporary name, `.recant-<session>-<n>`, where objects have to be copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<AbsPath>>,
@@ -203,6 +207,7 @@ impl Frame<'_> {
         let (to, spare) = match (&item.to, &beside) {
             (None, _) => (None, None),
             (Some(_), Some(beside)) => (Some(beside.clone()), held()),
+            (Some(_), None) if self.gives_name(item) => (Some(further_name(item)), held()),
             (Some(_), None) => (Some(held().unwrap_or_else(|| Spot::Session(object_name(item.n)))), None),
         };
         let copied = beside.is_some() && item.from.is_some() && home.is_some();
@@ -234,12 +239,19 @@ impl Frame<'_> {
         is_needed.then(|| gone(item))
     }
 
+    /// True if Prepare gives a file on the tree a further name.
+    pub fn gives_name(&self, item: &Item) -> bool {
+        self.verb.inward() && item.original.is_some()
+    }
+
     /// The place where what comes off the tree is kept.
     fn home(&self, item: &Item) -> Option<Spot> {
         item.from.as_ref()?;
         let displaced = item.displaces(self.verb);
         let below = match self.verb {
             Verb::Rollback if displaced => self.displaced(item.n),
+            // The session holds a copy, and the inode has another name: here it would be one more.
+            Verb::Rollback if item.original.is_some() => return None,
             Verb::Rollback => object_name(item.n),
             Verb::Commit | Verb::Redo => item.kept.place(item.n)?,
         };
@@ -298,6 +310,11 @@ impl Frame<'_> {
 /// A place of its own in the session for what is not kept.
 fn gone(item: &Item) -> Spot {
     Spot::Session(format!("held/objects/gone-{}", item.n).into_bytes())
+}
+
+/// A place of its own in the session for a further name of a file on the tree.
+fn further_name(item: &Item) -> Spot {
+    Spot::Session(format!("held/objects/name-{}", item.n).into_bytes())
 }
 
 /// One step in the order of all, by its item or opened directory.

@@ -67,6 +67,8 @@ pub struct Move {
     pub to: Object,
     /// The place of `to` below the session's directory. `None` if it is absent, made from the record, or an inode that stays.
     pub to_at: Option<SessionPlace>,
+    /// The file on the tree that `to` is another name of, where a copy would lack its capability.
+    pub original: Option<AbsPath>,
     /// True if the inode stays and only metadata changes.
     pub in_place: bool,
     /// True if the tree changed here while the command ran.

@@ -13,7 +13,7 @@ use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
 use super::report::LeftPath;
 use super::step::{Act, DirectoryTime, RootRecord, Spot, Step};
-use crate::error::{At, Error, Kind};
+use crate::error::{At, Error, IoError, Kind};
 use crate::fs::{AbsPath, Dir, Entry, Fs};
 use crate::session::{Header, Id, Store};
 use crate::tree::{Hash, Sealed, json, sealed_file};
@@ -210,6 +210,15 @@ impl Journal {
         fs.rename_over(new, at)?;
         // D2: it is found under the other name too (directory: not caught here).
         Ok(fs.sync_dir(store.journals())?)
+    }
+
+    /// Makes the file of a settled operation's journal one of the reserve, which has room alone. As with [`Self::let_go`] the journal may
+    /// come back after a power cut. Does nothing if it is there no more.
+    pub fn become_reserve(fs: &Fs, store: &Store, id: &Id, reserve: Entry<'_>) -> Result<(), IoError> {
+        match fs.rename_over(store.journals().at(&names(id).journal), reserve) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed,
+        }
     }
 
     /// Removes the journal of a settled operation without waiting for the disk. If it comes back after a power cut, it is settled again,

@@ -1,4 +1,5 @@
-//! Brings paths from one recorded state to another, or leaves every one as it was.
+//! Brings paths from one recorded state to another, or leaves every one as it was. Used by `commit`, `rollback`, `moving`, `snapshot`, `verb`
+//! and the faces.
 //!
 //! In: a [`Job`], that is moves with their `from` and `to`. Out: all of them done and durable, or an error and
 //! nothing changed. Touches the tree only through [`fs`](crate::fs), content only where the session or its checkpoint

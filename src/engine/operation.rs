@@ -32,6 +32,11 @@ pub fn execute(
 ) -> Result<Report, Error> {
     let mut tried = try_once(fs, store, session, ask, effect, progress);
     keep_reserve_again(fs, session, effect, &mut tried);
+    if let Ok(report) = &tried
+        && !report.dry_run
+    {
+        session.keep_size(fs, store, report.rows.len() as u64);
+    }
     tried
 }
 

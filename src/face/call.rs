@@ -7,17 +7,17 @@ use super::find_store::Place;
 use super::out::Out;
 use super::progress_bar::Bar;
 use super::text::fact;
-use super::{calling_agent, errors, watcher};
+use super::{calling_agent, errors, notifier, watcher};
 use crate::compare::Sources;
 use crate::engine::Progress;
 use crate::error::Error;
 use crate::face::text::parts::ask;
 use crate::face::text::question;
 use crate::fs::{AbsPath, Dir, Fs};
-use crate::session::{ActingAgent, Id, Session, Store};
+use crate::session::{ActingAgent, Header, Id, Session, Store};
 use crate::settings::Settings;
 use crate::verb::resolve::acts_of_others;
-use crate::verb::{Caller, Choosing, Desk, Fact, Question, Selection};
+use crate::verb::{CalledFrom, Caller, Choosing, Desk, Fact, Question, Selection};
 
 /// One call, with what all verbs need.
 pub struct Call {
@@ -68,6 +68,10 @@ impl Caller for Process {
         ask::ask(&self.out, fs, &choosing, sources)
     }
 
+    fn notify(&self, program: &[String], waits: &Header) {
+        notifier::start(&self.out, program, waits);
+    }
+
     fn progress(&self) -> Box<dyn Progress> {
         Box::new(Bar::of(&self.out))
     }
@@ -86,8 +90,8 @@ fn is_yes(out: &Out, question: &str) -> bool {
 }
 
 impl Call {
-    /// A call. `rights`: whether questions are to be skipped, whether a person can be asked, whether it comes from another machine.
-    pub fn new(config: Settings, place: Place, out: Out, rights: (bool, bool, bool)) -> Self {
+    /// A call. `rights`: whether questions are to be skipped, whether a person can be asked, where it comes from.
+    pub fn new(config: Settings, place: Place, out: Out, rights: (bool, bool, CalledFrom)) -> Self {
         let out = Rc::new(out);
         let caller = Rc::new(Process { place: place.clone(), out: out.clone() });
         Self { desk: Desk::new(config, caller, rights), place, out }
@@ -103,19 +107,19 @@ impl Call {
 
     /// Notes that the person at the terminal has looked at what a session holds.
     pub fn looked(&self, store: &Store, session: &Session) {
-        if self.out.is_for_people() {
+        if self.out.is_for_people() && !self.is_in_run() {
             acts_of_others::looked(self, store, session);
         }
     }
 
     /// A call for an act of the screen, which was asked for there: what it prints is kept, without rows.
     pub fn for_screen(&self) -> Self {
-        Self::new(self.config.clone(), self.place.clone(), self.out.keeping(), (true, false, self.is_far))
+        Self::new(self.config.clone(), self.place.clone(), self.out.keeping(), (true, false, self.from.clone()))
     }
 
     /// This call once more.
     pub fn again(&self) -> Self {
-        let rights = (self.yes, self.can_ask, self.is_far);
+        let rights = (self.yes, self.can_ask, self.from.clone());
         Self::new(self.config.clone(), self.place.clone(), self.out.again(), rights)
     }
 }

@@ -17,7 +17,7 @@ use super::json::{self, Told};
 use super::near_side::Near;
 use super::{errors, figures};
 use crate::compare::{Names, cut, escape_terminal};
-use crate::error::{At, Error};
+use crate::error::{At, Error, Untyped};
 use crate::fs::AbsPath;
 use crate::settings::Color;
 
@@ -34,6 +34,7 @@ pub struct Out {
     kept: Option<Kept>,
     quiet: bool,
     verbose: bool,
+    for_tools: bool,
     names: Names,
     most: usize,
     /// For results, and for what is said about them: true if they go to a terminal, also through a pager or another machine.
@@ -44,7 +45,6 @@ pub struct Out {
     pager: RefCell<Option<Child>>,
     later: RefCell<Vec<u8>>,
     closed: Cell<bool>,
-    printed: Cell<usize>,
     failed: RefCell<Option<io::Error>>,
 }
 
@@ -63,6 +63,7 @@ impl Out {
             kept: None,
             quiet,
             verbose,
+            for_tools: false,
             names: Names::here(),
             most: DEFAULT_MOST,
             terminals: Cell::new((io::stdout().is_terminal(), io::stderr().is_terminal())),
@@ -72,7 +73,6 @@ impl Out {
             pager: RefCell::new(None),
             later: RefCell::default(),
             closed: Cell::new(false),
-            printed: Cell::new(0),
             failed: RefCell::new(None),
         }
     }
@@ -101,6 +101,7 @@ impl Out {
             ..Self::new(self.form, Color::Auto, self.quiet, self.verbose)
         }
         .most(self.most)
+        .for_tools(self.for_tools)
     }
 
     /// The directories that printed paths start from.
@@ -126,6 +127,15 @@ impl Out {
         let (out, err) = self.terminals.get();
         let terminals = Cell::new((out || near.has_terminal(1), err || near.has_terminal(2)));
         Self { color: near.colors(1), color_err: near.colors(2), names: Names::from_afar(), terminals, ..self }
+    }
+
+    /// Speaks to a model that has the tools of `recant mcp` alone: it can type no command.
+    pub fn for_tools(self, for_tools: bool) -> Self {
+        Self { for_tools, ..self }
+    }
+
+    pub fn is_for_tools(&self) -> bool {
+        self.for_tools
     }
 
     /// Prints at most `most` lines of a listing: `output.paths`.
@@ -179,11 +189,6 @@ impl Out {
     /// True if nobody reads any more. A verb that only reads can stop then.
     pub fn is_closed(&self) -> bool {
         self.closed.get()
-    }
-
-    /// The bytes of results so far.
-    pub fn printed_bytes(&self) -> usize {
-        self.printed.get()
     }
 
     pub fn line(&self, text: impl Display) {
@@ -270,7 +275,6 @@ impl Out {
 
     /// Prints bytes of the result as they are.
     pub fn bytes(&self, bytes: &[u8]) {
-        self.printed.set(self.printed.get().saturating_add(bytes.len()));
         if !self.closed.get() && self.failed.borrow().is_none() {
             let written = self.sink.borrow_mut().write_all(bytes);
             self.note_failure(written);
@@ -285,11 +289,6 @@ impl Out {
     /// Prints the result as one JSON document on a line. It is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
         json::print(Sink(self), body);
-    }
-
-    /// The text of a document that is written bit by bit.
-    pub fn printed(&self, body: &impl Serialize) -> Vec<u8> {
-        json::printed(body)
     }
 
     /// Writes out what was printed so far: somebody waits for it.
@@ -353,6 +352,7 @@ impl Out {
                 let fill = self.terminals.get().1;
                 self.say(errors::text(problem, self.color_err, &self.names, self.limit(), fill));
             }
+            Form::Json if self.for_tools => self.message(&json::line(&Untyped(problem))),
             Form::Json => self.message(&json::line(problem)),
         }
     }

@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Error, shell_word};
 use crate::face::args::table::{only_tells, row};
-use crate::face::args::{AgentVerb, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
+use crate::face::args::{AgentVerb, Commit, SessionVerb, SnapshotVerb, Verb, turn_and_paths};
 use crate::face::call::Call;
 use crate::remedy::shell;
 use crate::session::{Id, Origin};
 use crate::verb::agent::turns::newest_to_undo;
 use crate::verb::error::refused;
+use crate::verb::policy;
 use crate::verb::resolve::find_session;
 use crate::verb::resolve::guard::limited;
 use crate::verb::{Decider, Want};
@@ -19,12 +20,22 @@ use crate::verb::{Decider, Want};
 /// program's name. `elsewhere`: they are for another machine.
 pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Error> {
     let (Some(variable), Some(session)) = (limited(call), decided(verb, elsewhere)) else { return Ok(()) };
+    if !elsewhere && policy::is_set(call) && may_fit(verb) {
+        return Ok(());
+    }
     // The sessions of another machine are not known here.
     let session = session
         .filter(|_| !elsewhere)
         .and_then(|(key, want)| Some((key, exactly(call, &find_session::meant(call, key, want)?, want))));
     let words = asking(verb, words, elsewhere, call);
     Err(refused(variable, shell(typed(words, session))))
+}
+
+/// True for a commit that a policy may allow: without an option by which a person decides.
+fn may_fit(verb: &Verb) -> bool {
+    let Verb::Commit(args) = verb else { return false };
+    let Commit { force, merge, accept_unsynced, confirm_within, patch, .. } = args;
+    !force && !merge && !accept_unsynced && confirm_within.is_none() && !patch
 }
 
 /// For a verb that only a person may call: the word that names its session, if one does. `None` for any other verb. A person's verbs change

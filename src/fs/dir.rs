@@ -322,6 +322,11 @@ impl Dir {
         list_by(rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?, most)
     }
 
+    /// The names in a directory that was just opened, each with its sort if the file system returns it.
+    pub(super) fn first_listed(&self) -> Result<Vec<NameAndSort>, IoError> {
+        self.list_first().at("list", self.shown())
+    }
+
     /// The names in a directory that was just opened: nobody has listed it by this descriptor.
     fn list_first(&self) -> Result<Vec<NameAndSort>, Errno> {
         let listed = if self.readable { list_by(self.fd.as_fd(), usize::MAX) } else { self.list(usize::MAX) };
@@ -333,9 +338,17 @@ impl Dir {
         Ok(self.names()?.is_empty())
     }
 
+    /// True if the directory has an xattr of this name and value.
+    pub fn has_xattr(&self, name: &str, value: &[u8]) -> Result<bool, IoError> {
+        if self.readable {
+            return xattr::is_of_open(self.fd.as_fd(), name, value).at(XATTRS, self.shown());
+        }
+        Ok(self.xattrs()?.iter().any(|(own, has)| own == name.as_bytes() && has == value))
+    }
+
     /// The directory's xattrs: name and value.
     pub fn xattrs(&self) -> Result<Xattrs, IoError> {
-        if self.readable { xattr::of_open(self.fd.as_fd()).at(XATTRS, self.shown()) } else { self.at(b".").xattrs() }
+        if self.readable { xattr::of_open(self.fd.as_fd(), |_| false).at(XATTRS, self.shown()) } else { self.at(b".").xattrs() }
     }
 }
 
@@ -434,11 +447,6 @@ pub fn is_overlay(fd: impl AsFd) -> io::Result<bool> {
     Ok(rustix::fs::fstatfs(fd)?.f_type & 0xffff_ffff == OVERLAY)
 }
 
-/// The sort of what a path leads to; a link at its end is not followed. `None` if that is unknown.
-pub fn sort_at(path: &Path) -> Option<Sort> {
-    sort_of(FileType::from_raw_mode(rustix::fs::lstat(path).ok()?.st_mode))
-}
-
 /// True if an error of opening a directory means that its path leads to none now: a part is missing, no directory, or a link.
 pub fn leads_nowhere(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
@@ -509,7 +517,12 @@ pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
 
 /// The xattrs of an open file: name and value, sorted.
 pub fn xattrs_of(fd: impl AsFd) -> io::Result<Xattrs> {
-    xattr::of_open(fd.as_fd())
+    xattr::of_open(fd.as_fd(), |_| false)
+}
+
+/// The xattrs of an open file, without the values of those that are `unread`.
+pub fn xattrs_but(fd: impl AsFd, unread: impl Fn(&[u8]) -> bool) -> io::Result<Xattrs> {
+    xattr::of_open(fd.as_fd(), unread)
 }
 
 /// The names in an open directory from where its descriptor stands, if they are at most so many.

@@ -15,15 +15,16 @@ pub enum Writers {
     Unknown,
 }
 
-/// A read lease: nobody can open the file for writing, or cut it, until this is dropped. They wait for that, at most 45 seconds
-/// (/proc/sys/fs/lease-break-time), so it is to be held only for a moment.
+/// A read lease: nobody can open the file for writing, or cut it, until this is released or the file is closed. They wait for that, at
+/// most 45 seconds (/proc/sys/fs/lease-break-time), so it is to be held only for a moment.
 #[derive(Debug)]
 pub struct Lease<'f> {
     file: &'f File,
 }
 
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
+impl Lease<'_> {
+    /// Releases it while the file stays open.
+    pub fn release(self) {
         // SAFETY: fcntl(2) with F_SETLEASE takes an int and touches no memory of ours; the descriptor is open while the file is borrowed.
         unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
     }
@@ -46,7 +47,13 @@ pub fn lease(file: &File) -> io::Result<Result<Lease<'_>, Writers>> {
 
 /// Finds out whether somebody has a file open for writing, by a lease that is released at once.
 pub fn writers(file: &File) -> io::Result<Writers> {
-    Ok(lease(file)?.err().unwrap_or(Writers::None))
+    Ok(match lease(file)? {
+        Ok(lease) => {
+            lease.release();
+            Writers::None
+        }
+        Err(writers) => writers,
+    })
 }
 
 /// Ignores signals whose default action would end the process within an operation: SIGIO, of a lease broken before its release, and
@@ -62,5 +69,37 @@ pub fn ignore_what_would_end_it() {
                 libc::signal(signal, libc::SIG_IGN);
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    /// Opens it for writing, and does not wait for a lease: open(2), O_NONBLOCK.
+    fn opened_for_writing(path: &std::path::Path) -> io::Result<File> {
+        File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path)
+    }
+
+    #[test]
+    fn a_lease_lasts_until_it_is_released_or_its_file_closed() {
+        ignore_what_would_end_it();
+        let file = tempfile::NamedTempFile::new().expect("a file").into_temp_path();
+        let open = || File::open(&file).expect("the file");
+        let (one, other) = (open(), open());
+        let Ok(Ok(lease_of_one)) = lease(&one) else { return println!("skipped: no leases here") };
+        assert_eq!(opened_for_writing(&file).expect_err("a lease").kind(), io::ErrorKind::WouldBlock);
+        lease_of_one.release();
+        assert!(opened_for_writing(&file).is_ok(), "it was released");
+        let Ok(Ok(_)) = lease(&other) else { panic!("nobody has it open for writing") };
+        assert!(opened_for_writing(&file).is_err(), "the lease is dropped, and lasts");
+        drop(other);
+        let written = opened_for_writing(&file).expect("its file is closed");
+        assert_eq!(writers(&one).expect("an answer"), Writers::Some);
+        drop(written);
+        assert_eq!(writers(&one).expect("an answer"), Writers::None);
+        assert!(opened_for_writing(&file).is_ok(), "the one that asked has released it");
     }
 }

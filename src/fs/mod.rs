@@ -1,4 +1,4 @@
-//! The one place of system calls that change a file.
+//! The one place of system calls that change a file; paths, mounts, locks, leases and signals. Uses no room; nearly all rooms use it.
 //!
 //! Everything goes by (held directory, last name), so that a parent swapped for a link leads nowhere. Every change passes one hook first
 //! ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; each function here does one step and decides nothing.
@@ -16,6 +16,7 @@ pub mod mounts;
 mod open_files;
 mod out_of_memory;
 pub mod path;
+mod presence;
 pub mod program;
 mod project;
 mod regain_access;
@@ -33,7 +34,7 @@ mod xattr;
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
 pub use copy::next_extent;
 pub use device_number::Dev;
-pub use dir::{Dir, Entry, Inode, Reach, Sort, Stat, Time, is_overlay, leads_nowhere, sort_at, stat_of, xattrs_of};
+pub use dir::{Dir, Entry, Inode, Reach, Sort, Stat, Time, is_overlay, leads_nowhere, stat_of, xattrs_but, xattrs_of};
 pub use door::Fs;
 pub use interrupt::{Input, Noting, OnSignal, end_by, give_back, status};
 pub use lease::{Writers, ignore_what_would_end_it, writers};
@@ -41,8 +42,9 @@ pub use lock::Lock;
 pub use mounts::{Mount, has};
 pub use open_files::{command, open_as_called, open_many};
 pub use out_of_memory::tell_when_short;
-pub use path::{AbsPath, LENGTH_MAX, PathError, Shown, bytes, is_unfit};
-pub use program::{in_path, is_program};
+pub use path::{AbsPath, LENGTH_MAX, PathError, Shown, is_unfit};
+pub use presence::{Presence, Seen, is_present};
+pub use program::{in_path, is_program, searched};
 pub use resolve::{absolute, bad, home};
 pub use roots::{Roots, deep};
 pub use two_threads::both;

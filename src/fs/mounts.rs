@@ -1,5 +1,6 @@
 //! The mounts of this namespace, read from /proc/self/mountinfo: proc_pid_mountinfo(5).
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -88,18 +89,25 @@ pub fn watched() -> Result<(Vec<Mount>, Watch), IoError> {
     if mounts.iter().all(|mount| mount.point.as_bytes() != b"/") {
         mounts.insert(0, root_of_chroot().at("look at", "/")?);
     }
-    Ok((mounts, Watch(file)))
+    Ok((mounts, Watch { list: file, has_changed: Cell::new(false) }))
 }
 
 /// The open list of mounts, which the kernel marks when one comes or goes (proc_pid_mountinfo(5): POLLPRI).
 #[derive(Debug)]
-pub struct Watch(std::fs::File);
+pub struct Watch {
+    list: std::fs::File,
+    /// The kernel tells of a change once.
+    has_changed: Cell<bool>,
+}
 
 impl Watch {
-    /// True if something was mounted, unmounted or mounted anew since the list was read, or this was last asked.
+    /// True if something was mounted, unmounted or mounted anew since the list was read.
     pub fn has_changed(&self) -> bool {
-        let mut asked = [PollFd::new(&self.0, PollFlags::PRI)];
-        poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        let mut asked = [PollFd::new(&self.list, PollFlags::PRI)];
+        if poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
+            self.has_changed.set(true);
+        }
+        self.has_changed.get()
     }
 }
 

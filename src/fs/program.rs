@@ -4,6 +4,11 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// The directories of the caller's PATH.
+pub fn searched() -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
+}
+
 /// The first program of this name in PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     in_path(&std::env::var_os("PATH")?, name)

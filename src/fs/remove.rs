@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::dir::{Dir, Entry, Inode, Sort, Stat};
+use super::dir::{Dir, Entry, Inode, NameAndSort, Sort, Stat};
 use super::door::Fs;
 use crate::error::{At, IoError};
 
@@ -14,7 +14,7 @@ struct Frame {
     dir: Option<Dir>,
     /// Its identity, checked when it is opened again.
     inode: Inode,
-    names: std::vec::IntoIter<Vec<u8>>,
+    names: std::vec::IntoIter<NameAndSort>,
 }
 
 /// The number of directories on the way down that stay open.
@@ -28,15 +28,15 @@ impl Fs {
     }
 
     fn empty_and_remove(&self, at: Entry<'_>) -> Result<(), IoError> {
-        let Some(stat) = self.left_alone(at)? else { return Ok(()) };
+        let Some(stat) = self.left_alone(at, None)? else { return Ok(()) };
         let (mut below, mut above) = (at.name.to_vec(), Vec::<Frame>::new());
         let mut dir = at.open_dir()?;
-        let (mut names, mut inode) = (dir.names()?.into_iter(), stat.inode());
+        let (mut names, mut inode) = (dir.first_listed()?.into_iter(), stat.inode());
         loop {
-            if let Some(name) = names.next() {
-                if let Some(stat) = self.left_alone(dir.at(&name))? {
+            if let Some((name, sort)) = names.next() {
+                if let Some(stat) = self.left_alone(dir.at(&name), sort)? {
                     let under = dir.at(&name).open_dir()?;
-                    let inside = std::mem::replace(&mut names, under.names()?.into_iter());
+                    let inside = std::mem::replace(&mut names, under.first_listed()?.into_iter());
                     let (dir, inode) = (std::mem::replace(&mut dir, under), std::mem::replace(&mut inode, stat.inode()));
                     above.push(Frame { dir: Some(dir), inode, names: inside });
                     if let Some(far) = above.len().checked_sub(OPEN_LEVELS + 1) {
@@ -59,13 +59,16 @@ impl Fs {
         }
     }
 
-    /// Removes an object other than a full directory. Returns the stat of a full one, which can now be listed.
-    fn left_alone(&self, at: Entry<'_>) -> Result<Option<Stat>, IoError> {
-        match self.unlink(at) {
-            Ok(()) => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory || error.errno() == Some(libc::EPERM) => {}
-            Err(error) => return Err(error),
+    /// Removes an object other than a full directory. Returns the stat of a full one, which can now be listed. `sort`: what it was when its
+    /// directory was listed.
+    fn left_alone(&self, at: Entry<'_>, sort: Option<Sort>) -> Result<Option<Stat>, IoError> {
+        if sort != Some(Sort::Directory) {
+            match self.unlink(at) {
+                Ok(()) => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory || error.errno() == Some(libc::EPERM) => {}
+                Err(error) => return Err(error),
+            }
         }
         // Most directories of a run that did little are empty.
         match self.rmdir(at) {

@@ -41,8 +41,21 @@ pub(super) fn too_large(error: Errno, name: &[u8], value: &[u8], within: Borrowe
     io::Error::other(TooLarge { name: name.escape_ascii().to_string(), size: value.len() })
 }
 
-pub(super) fn of_open(fd: BorrowedFd<'_>) -> io::Result<Xattrs> {
-    collect(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
+/// The xattrs of an open file; the value of one that is `unread` counts as empty.
+pub(super) fn of_open(fd: BorrowedFd<'_>, unread: impl Fn(&[u8]) -> bool) -> io::Result<Xattrs> {
+    let get = |name: &[u8], buffer: &mut [u8]| if unread(name) { Ok(0) } else { rustix::fs::fgetxattr(fd, name, buffer) };
+    collect(|buffer| rustix::fs::flistxattr(fd, buffer), get)
+}
+
+/// True if an object has an xattr of this name and value, which is not empty.
+pub(super) fn is_of_open(fd: BorrowedFd<'_>, name: &str, value: &[u8]) -> io::Result<bool> {
+    let mut found = vec![0; value.len()];
+    match rustix::fs::fgetxattr(fd, name, &mut found[..]) {
+        Ok(length) => Ok(found[..length] == *value),
+        // A longer one is another one.
+        Err(Errno::NODATA | Errno::NOTSUP | Errno::RANGE) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The xattrs of a name in `dir`, for any kind of object; does not follow links. `through_proc` is its path through /proc, used by the
@@ -163,7 +176,7 @@ mod tests {
             let old = dir.at(name.as_bytes()).xattrs().expect("the older calls");
             assert_eq!(new, old, "{name}");
             let open = dir.at(name.as_bytes()).open_file().expect("the file");
-            assert_eq!(new, of_open(open.as_fd()).expect("of the open file"), "{name}");
+            assert_eq!(new, of_open(open.as_fd(), |_| false).expect("of the open file"), "{name}");
             REFUSED.store(false, Ordering::Relaxed);
         }
         let missing = dir.at(b"missing").xattrs().expect_err("nothing is there");

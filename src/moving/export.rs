@@ -130,11 +130,11 @@ fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> 
         checkpoint: with == With::Checkpoint,
         changes: changes.list.len() as u64,
         run: run.map(|run| History {
-            argv: run.argv.clone(),
-            cwd: run.cwd.clone(),
+            argv: run.command.argv.clone(),
+            cwd: run.command.cwd.clone(),
             uid: run.uid,
-            started: run.started,
-            ending: run.ending,
+            started: run.command.started,
+            ending: run.command.ending,
         }),
     }
 }

@@ -13,8 +13,8 @@ use crate::engine::Conflict;
 use crate::error::{At, Error};
 use crate::fs::{AbsPath, Dir, Fs, Roots, interrupt, leads_nowhere};
 use crate::session::{
-    ActingAgent, Arriving, Change, Changes, Counts, DirectoryTime, Failed, Header, Id, Locked, Run, Session, Side, Sizes, Status,
-    Store, id, object_name, part,
+    ActingAgent, Arriving, Change, Changes, CommandRecord, Counts, DirectoryTime, Failed, Header, Id, Locked, Run, Session, Side,
+    Sizes, Status, Store, id, object_name, part,
 };
 use crate::tree::{Difference, Hash, Hasher, Likeness, Object as Wanted, State, What, observe};
 
@@ -215,7 +215,7 @@ fn header_of(head: &Head, store: &Store, changes: &Changes, sizes: Sizes) -> Hea
         lines: (changes.list.len() + changes.directory_times.len()) as u64,
         counts: Counts { changes: changes.list.len() as u64, ..Counts::default() },
         sizes,
-        failed: head.run.as_ref().and_then(|history| Failed::of(history.ending)),
+        failed: head.run.as_ref().and_then(|history| Failed::of(history.ending, None)),
         ..Header::new(head.id.clone(), 0, head.origin, head.created)
     };
     if head.checkpoint { header.sealing(&vec![Side::In; changes.list.len()]) } else { header }
@@ -239,14 +239,18 @@ fn sync_content(fs: &Fs, objects: &Dir, parts: ImportedParts<'_>) -> Result<Chan
 /// The record of a run on another machine. Its objects lie in `held/objects`, and no command can go on in it.
 fn run_of(history: &History, by: Option<&ActingAgent>) -> Run {
     Run {
-        argv: history.argv.clone(),
-        cwd: history.cwd.clone(),
+        command: CommandRecord {
+            argv: history.argv.clone(),
+            label: None,
+            cwd: history.cwd.clone(),
+            by: by.cloned(),
+            started: history.started,
+            ending: history.ending,
+            took: None,
+            service: None,
+        },
         uid: history.uid,
-        by: by.cloned(),
-        started: history.started,
         first: None,
-        ending: history.ending,
-        took: None,
         beside: Vec::new(),
         boot: String::new(),
         places: Vec::new(),

@@ -1,4 +1,4 @@
-//! Sessions that move: as a stream out of a store, and into another one, on this machine or elsewhere.
+//! Sessions that move: as a stream out of a store, and into another one, on this machine or elsewhere. Used by `verb` and `face`.
 //!
 //! In: a session with nothing on the tree, or a stream. Out: the stream, or a pending session with the same id. A committed session moves
 //! with its checkpoint to where the tree is, too: its originals travel, and it is committed there. Only reads the tree. What always holds:

@@ -3,7 +3,7 @@
 //! A connection that is cut decides nothing. The child of a verb that settles what it began goes on to its end, by its own journal.
 //! The child of a verb that ends with its terminal is sent SIGHUP, as by the kernel.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,9 +12,10 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::frame::{Down, Up};
@@ -218,37 +219,58 @@ impl Near {
 
     /// Passes on the child's output, and reports its end once all output is passed on.
     fn hand_on(&self, child: &mut Child, tell: Sender<Event>) {
-        let output = child.stdout.take().map(|stdout| self.pass(stdout, 1, Down::Output));
-        let errors = child.stderr.take().map(|stderr| self.pass(stderr, 2, Down::Errors));
+        let (output, errors) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        let near = self.clone();
         std::thread::spawn(move || {
-            output.map(JoinHandle::join);
-            errors.map(JoinHandle::join);
+            near.pass(output, errors);
             let _ended = tell.send(Event::Ended(pid.and_then(wait).map_or(1, status)));
         });
     }
 
-    /// Passes on one stream of the child: 1 or 2.
-    fn pass(&self, mut from: impl Read + Send + 'static, stream: u8, frame: fn(Vec<u8>) -> Down) -> JoinHandle<()> {
-        let near = self.clone();
-        std::thread::spawn(move || {
-            let mut buffer = vec![0; 64 << 10];
-            // When the near side has closed it, the pipe is dropped, and the child gets EPIPE.
-            while !near.is_closed(stream)
-                && let Some(bytes) = some_of(&mut from, &mut buffer)
-            {
-                near.send(&frame(bytes.to_vec()));
+    /// Passes on both streams of the child until they end. What was printed before something on standard error comes before it.
+    fn pass(&self, mut output: Option<OwnedFd>, mut errors: Option<OwnedFd>) {
+        let mut buffer = vec![0; 64 << 10];
+        while output.is_some() || errors.is_some() {
+            let [_, has_errors] = ready([&output, &errors], None);
+            // Looked at once more: it may have come while nothing was looked at, and before the errors.
+            let [has_output, _] = ready([&output, &None], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+            if has_output {
+                self.pass_some(&mut output, 1, Down::Output, &mut buffer);
             }
-        })
+            if has_errors {
+                self.pass_some(&mut errors, 2, Down::Errors, &mut buffer);
+            }
+        }
+    }
+
+    /// Passes on what one stream of the child has: 1 or 2. A pipe that the near side has closed is dropped, and the child gets EPIPE.
+    fn pass_some(&self, from: &mut Option<OwnedFd>, stream: u8, frame: fn(Vec<u8>) -> Down, buffer: &mut [u8]) {
+        match from.as_ref().and_then(|pipe| some_of(pipe, buffer)) {
+            Some(bytes) => self.send(&frame(bytes.to_vec())),
+            None => *from = None,
+        }
+        if self.is_closed(stream) {
+            *from = None;
+        }
     }
 }
 
-fn some_of<'a>(from: &mut impl Read, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+/// Waits until a read of one of these does not block; a closed one never is ready.
+fn ready(pipes: [&Option<OwnedFd>; 2], longest: Option<&Timespec>) -> [bool; 2] {
+    let mut open: Vec<_> = pipes.iter().copied().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    // Interrupted, it is as if nothing had come.
+    let _found = poll(&mut open, longest);
+    let mut found = open.iter().map(|pipe| !pipe.revents().is_empty());
+    pipes.map(|pipe| pipe.is_some() && found.next() == Some(true))
+}
+
+fn some_of<'a>(from: &OwnedFd, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     loop {
-        match from.read(buffer) {
+        match rustix::io::read(from, &mut *buffer) {
             Ok(0) => return None,
             Ok(n) => return Some(&buffer[..n]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(Errno::INTR) => {}
             Err(_) => return None,
         }
     }

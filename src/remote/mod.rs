@@ -1,5 +1,5 @@
 //! A verb on another machine: the far side's recant works on the far side's files with the far side's store. The system's own ssh carries
-//! words, streams and signals between the two. docs/remote.md has the protocol.
+//! words, streams and signals between the two; docs/remote.md has the protocol. Used by `verb` and the faces.
 //!
 //! In: a call's words and streams, and the machine. Out: the output of the far side's recant, and its exit status. Touches no tree and
 //! no store on this side. What always holds:

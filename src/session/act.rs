@@ -36,6 +36,9 @@ pub struct Purpose {
     /// The reason that was given for it: `-m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The globs of a person's policy by which an agent did it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policy: Vec<String>,
     /// The changes that it moved; missing where it was all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
@@ -105,7 +108,7 @@ pub(super) struct Acts {
     store: Arc<Dir>,
     pub(super) by: Option<ActingAgent>,
     /// That of what is done next.
-    pub(super) purpose: Purpose,
+    pub(super) purpose: Box<Purpose>,
     /// True if what is done next belongs to an act on another session.
     pub(super) belongs: bool,
 }
@@ -136,7 +139,7 @@ pub(super) fn numbering(fs: &Fs, store: &Dir) -> Result<Lock, Error> {
 
 impl Acts {
     pub(super) fn of(store: Arc<Dir>, by: Option<ActingAgent>) -> Self {
-        Self { store, by, purpose: Purpose::default(), belongs: false }
+        Self { store, by, purpose: Box::default(), belongs: false }
     }
 
     /// Draws the number of an act that begins now.
@@ -158,7 +161,7 @@ impl Acts {
         if fs.replace_at_once(at, format!("{} {n}\n", boot_id()).as_bytes()).is_err() {
             self.spoil(fs)?;
         }
-        Ok(LastAct { n, uid: rustix::process::geteuid().as_raw(), by: self.by.clone(), purpose: self.purpose.clone() })
+        Ok(LastAct { n, uid: rustix::process::geteuid().as_raw(), by: self.by.clone(), purpose: Purpose::clone(&self.purpose) })
     }
 
     /// Makes the file tell no number. A byte more fits into its block; where it does not, the file goes.

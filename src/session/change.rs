@@ -44,6 +44,9 @@ pub struct Marks {
     /// True for a link made in the run: the object itself is put, so that its names share it, even where its content is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
+    /// True if another file is put even where its content is the same: its owner could not set the metadata of the one that is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
     /// True if both are files with the same content: only metadata or the mtime differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_content: bool,
@@ -69,6 +72,9 @@ pub struct Change {
     /// In a step's own list: the earlier step whose upper holds the `before`; missing if that was on the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u32>,
+    /// The path of the real file that the command renamed or linked to this path, where a copy of it by its owner would lack its capability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<AbsPath>,
 }
 
 /// The kind of a change, in a word.
@@ -124,7 +130,14 @@ impl Line {
 impl Change {
     /// A change that belongs to no step.
     pub fn new(n: u32, path: AbsPath, before: Before, after: Object) -> Self {
-        Self { n, path, before, after, marks: Marks::default(), step: None, from: None }
+        Self { n, path, before, after, marks: Marks::default(), step: None, from: None, original: None }
+    }
+
+    /// The change the other way round, for its kind alone: it belongs to no session.
+    pub fn inverse(&self) -> Self {
+        let before = Before { object: self.after.clone(), print: None };
+        let change = Self::new(self.n, self.path.clone(), before, self.before.object.clone());
+        Self { marks: self.marks, ..change }
     }
 
     /// The reason why a person should see it before others: [`danger`].
@@ -135,12 +148,17 @@ impl Change {
     /// The kind of the change.
     pub fn sort(&self) -> Sort {
         match (&self.before.object, &self.after) {
-            (None, _) => Sort::Created,
             (_, None) => Sort::Deleted,
+            (None, _) => Sort::Created,
             (Some(_), Some(_)) if !self.in_place() => Sort::Modified,
             (Some(before), Some(after)) if before.meta_difference(after).is_none() => Sort::Times,
             _ => Sort::Metadata,
         }
+    }
+
+    /// True for a deletion of what was gone already when it was committed.
+    pub fn was_gone(&self) -> bool {
+        self.before.object.is_none() && self.after.is_none()
     }
 
     /// The change from another object to another one, where this one leads from what was on the tree when it was held.
@@ -154,14 +172,15 @@ impl Change {
                 Marks { foreign: false, by_clock: false, same_content, link_broken, ..self.marks }
             }
         };
-        Self { before, after, marks, from: None, ..self.clone() }
+        let original = self.original.clone().filter(|_| self.after == after);
+        Self { before, after, marks, from: None, original, ..self.clone() }
     }
 
     /// True if the inode stays and only its metadata changes: content is known to be the same.
     pub fn in_place(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
         // Content that is learned later must not change the kind of a change.
-        if self.marks.linked || self.marks.link_broken {
+        if self.marks.linked || self.marks.link_broken || self.marks.replaced {
             return false;
         }
         match before.content_likeness(after) {

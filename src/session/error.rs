@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 
-use crate::error::{Error, Kind, Reason, command};
+use super::id::Id;
+use super::under_way::UnderWay;
+use crate::error::{Against, Error, Kind, Reason, command};
 use crate::remedy::Remedy;
 
 /// The error for a store of a format that this program does not know; `found` is the first line of `format`.
@@ -82,10 +84,31 @@ pub fn busy(what: impl Display) -> Error {
         .with_state("nothing was changed; try again when it has ended")
 }
 
-/// The error if a command runs in session `id`.
-pub(super) fn running(id: impl Display) -> Error {
-    Error::new(Kind::Busy, format!("a command is running in session {id}"))
-        .with_state("nothing was changed; try again when it has ended")
+/// The error if these commands run in session `id`.
+pub fn running(id: &Id, under_way: &[UnderWay]) -> Error {
+    let state = "nothing was changed; try again when it has ended";
+    match under_way {
+        [] => Error::new(Kind::Busy, format!("a command is running in session {id}")).with_state(state),
+        [one] => Error::of_session(Kind::Busy, id.tail(), one.says()).with_state(state),
+        several => {
+            let row = |one: &UnderWay| {
+                let since = format!("has run in it since {}", one.since());
+                match one.service() {
+                    Some(name) => Against::new(name, format!("{} {since}", one.quoted())),
+                    None => Against::new(one.quoted(), since),
+                }
+            };
+            let error = Error::of_session(Kind::Busy, id.tail(), format_args!("{} commands run in it", several.len()));
+            error.with_state(state).with_rows(several.iter().map(row).collect())
+        }
+    }
+}
+
+/// The error for a service that another one has the name of.
+pub(super) fn serves_already(id: &Id, name: &str, running: Option<&UnderWay>) -> Error {
+    let since = running.map(|one| format!(", {}, since {}", one.quoted(), one.since())).unwrap_or_default();
+    let stop = command(format_args!("run --session {} --stop {name}", id.tail()));
+    Error::new(Kind::Busy, format!("{name} runs already in session {}{since}", id.tail())).with_remedy(stop + " ends it")
 }
 
 /// The error for a session that is not in a state for this.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::open_session::{Session, read_small};
-use super::run_record::{Arg, start_of};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::tree::json;
@@ -80,11 +79,11 @@ impl Session {
         }
         let (chain, head) = (header.chain(), seen.map_or(0, |seen| seen.head));
         let steps = self.steps()?.steps.into_iter().filter(|step| step.n > head && chain.contains(&step.n));
-        let others = steps.filter(|step| step.by.is_some() || step.uid != me);
+        let others = steps.filter(|step| step.command.by.is_some() || step.uid != me);
         let unseen = others.map(|step| Unseen {
             step: step.n,
-            by: step.by.map_or_else(|| format!("user {}", step.uid), |by| by.to_string()),
-            command: start_of(step.argv.iter().map(|Arg(word)| &**word)),
+            by: step.command.by.as_ref().map_or_else(|| format!("user {}", step.uid), |by| by.to_string()),
+            command: step.command.called(),
         });
         Ok(unseen.collect())
     }

@@ -28,6 +28,9 @@ pub const UNDONE: &str = "undone";
 /// The verb of a run on the real tree.
 pub const RUN_IN: &str = "run --in";
 
+/// The verb of what a person wrote to held files.
+pub const EDIT: &str = "edit";
+
 /// The name of the file, in the store.
 const FILE: &[u8] = b"log.jsonl";
 /// The longest wait for another recant that appends a line.
@@ -40,7 +43,7 @@ const TAIL: u64 = 64 << 10;
 pub struct Entry {
     #[serde(with = "time")]
     pub time: Time,
-    /// commit, rollback, redo, confirm, recover, discard, prune, snapshot restore N.
+    /// commit, rollback, redo, confirm, recover, discard, edit, prune, snapshot restore N.
     pub verb: String,
     pub session: Id,
     /// The generation that was sealed, for commit, rollback and redo.
@@ -48,6 +51,9 @@ pub struct Entry {
     /// done, reported, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
     pub paths: u64,
+    /// The first of these, with a directory in place of all that lies in it: of what was discarded in part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<AbsPath>,
     /// The number of the act, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<u64>,
@@ -102,6 +108,7 @@ impl Entry {
             generation,
             result: result.into(),
             paths,
+            at: Vec::new(),
             act: None,
             purpose: Purpose::default(),
             restore: None,
@@ -123,6 +130,11 @@ impl Entry {
         let entry = self.of(header);
         let Some(LastAct { n, by, purpose, .. }) = acted else { return entry };
         Self { act: Some(n), purpose, about: About { by, ..entry.about }, ..entry }
+    }
+
+    /// True if it is an act that decided about what was held: an edit is held itself, and what was run on the real tree never was.
+    pub fn decides(&self) -> bool {
+        self.act.is_some() && ![EDIT, RUN_IN].contains(&&*self.verb)
     }
 
     /// The agent that did it, else the one that made the session.
@@ -239,7 +251,32 @@ pub struct Log {
     pub unfit: Vec<u64>,
 }
 
+/// The bytes of the log, which grows by a line for each act; 0 if there is none.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn length(store: &Store) -> Result<u64, Error> {
+    match store.dir.at(FILE).open_file() {
+        Ok(file) => Ok(file.metadata().at("look at", store.dir.at(FILE))?.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads the log: of a store of which one session is seen, what was done with it and its parts.
+///
+/// # Errors
+/// It, or the sessions of which it tells, cannot be read.
 pub fn read(store: &Store) -> Result<Log, Error> {
+    let mut log = read_all(store)?;
+    if store.only.is_some() {
+        let (headers, _) = store.headers()?;
+        log.entries.retain(|entry| headers.iter().any(|header| header.id == entry.session));
+    }
+    Ok(log)
+}
+
+fn read_all(store: &Store) -> Result<Log, Error> {
     let at = store.dir.at(FILE);
     let file = match at.open_file() {
         Ok(file) => file,

@@ -1,6 +1,7 @@
-//! Sessions: pending writes and deletions, recorded on disk; the store's layout, ids, locks, staging by hand.
+//! Sessions: changes that are held or committed together, their steps and acts, recorded on disk; the store's layout, ids, locks, log, and
+//! staging by hand. Used by all rooms above.
 //!
-//! In: what somebody stages, or what a capture collected. Out: numbered changes with their `before` and `after`, one a path. This room
+//! In: what is staged, or what a capture collected. Out: numbered changes with their `before` and `after`, one a path. This room
 //! only reads the tree. What always holds:
 //! - **I9** A status is computed from the header's counts; nothing sets it.
 //! - **I10** A line of `changes.jsonl` counts once the header counts it; its content was durable before (docs/ARCHITECTURE.md, D1).
@@ -20,6 +21,7 @@ pub mod header;
 pub mod id;
 mod incoming;
 mod inherit;
+mod kept_sizes;
 mod last_viewed;
 pub mod log;
 pub mod merge_base;
@@ -29,6 +31,7 @@ mod open_session;
 pub mod own_store;
 mod parts;
 pub mod path_history;
+mod person;
 pub mod prune_sessions;
 mod remove_session;
 mod reopen;
@@ -40,11 +43,13 @@ pub mod stage;
 mod steps;
 mod store;
 mod temporary;
+mod under_way;
 mod undo_target;
 mod unreadable;
 
 pub use act::{LastAct, Part, Purpose, REASON, TakesBack};
 pub use acting_agent::{ActingAgent, MOST, Pointer};
+pub use beside::{SOCKET, ServiceEnd};
 pub use change::{Before, Change, Changes, DirectoryTime, Line, Marks, Sort, fits_under, misfits, object_name};
 pub use changes_file::{Reading, Written};
 pub use deadline::Deadline;
@@ -53,19 +58,24 @@ pub use header::{Checkpoint, Counts, Header, NotUndone, Origin, Sizes, Status};
 pub use id::{Id, check_name};
 pub use incoming::Arriving;
 pub use inherit::set_mode;
+pub use kept_sizes::{Size, sizes};
 pub use last_viewed::Unseen;
 pub use log::{About, Entry, Log, Restore, append};
 pub use net_changes::Net;
 pub use open_session::{Locked, Opener, Session, header_bytes, open_own, part, read_small, with_own_rights};
 pub use own_store::StoreState;
 pub use parts::{Parting, RemainingBlocks, lines_without, may_part};
-pub use prune_sessions::{RESERVE, Which, bytes_used, is_awaited, is_needed};
+pub use person::Person;
+pub use prune_sessions::{RESERVE, Which, is_awaited, is_needed};
 pub use run_in_place::{Directory, Held, Record, Wanted};
-pub use run_record::{Arg, Beside, Coverage, Ending, Failed, FileCopy, How, Place, Run, boot_id, start_of};
+pub use run_record::{
+    Arg, CommandRecord, Coverage, Ending, Failed, FileCopy, How, Place, Run, Service, Stopped, boot_id, start_of,
+};
 pub use sides::Side;
 pub use squash::Keep;
 pub use stage::{Staging, Write};
 pub use steps::{Added, HeaderFacts, PartedPaths, Step, StepList, is_block};
 pub use store::{Broken, Named, Store};
+pub use under_way::UnderWay;
 pub use undo_target::{Acts, BROUGHT_BACK, FREED, Inverse, UndoableAct};
 pub use unreadable::Remains;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use super::change::{Change, Changes, DirectoryTime, Line};
+use super::change::{Change, DirectoryTime, Line};
 use super::changes_file::Last;
 use super::error::damaged;
 use super::open_session::{Session, open_own};
@@ -47,13 +47,6 @@ impl Net {
     pub fn empty() -> Self {
         let (tail, all, few) = (Last::default(), OnceCell::new(), OnceCell::new());
         Self { shown: String::new(), file: None, sorted: (0, 0), many: 0, tail, more: 0, end: 0, all, few }
-    }
-
-    /// The net changes at another step than the head.
-    pub fn of(changes: &Changes) -> Self {
-        let net = Self::empty();
-        net.all.get_or_init(|| Last::of(changes.clone()));
-        net
     }
 
     /// Opens the net changes that the header counts.

@@ -1,11 +1,11 @@
-//! Remembers what a user was told, to tell it once: that a session is pending, by an empty file `told` in its directory; facts about a
-//! project, by a line in the store's own `told`.
+//! Remembers what a user was told, to tell it once: that a session is pending, by an empty file `told` in its directory; acts of others, by a
+//! line in the store's own `told`, for each agent that heard of them.
 
 use super::open_session::{Session, read_small};
 use super::store::Store;
 use crate::error::Error;
-use crate::fs::{AbsPath, Fs};
-use crate::tree::Hash;
+use crate::fs::Fs;
+use crate::tree::{Hash, json};
 
 const TOLD: &[u8] = b"told";
 
@@ -32,12 +32,24 @@ impl Session {
 }
 
 impl Store {
-    /// True if `what` is to be told in this project for the first time; it counts as told from now on. Not durable, as above.
-    pub fn is_news(&self, fs: &Fs, project: &AbsPath, what: &str) -> Result<bool, Error> {
+    /// True if an act was told to who works here.
+    pub fn is_told(&self, act: u64) -> Result<bool, Error> {
+        let told = read_small(self.dir.at(TOLD), 2 * MOST)?.unwrap_or_default();
+        Ok(has(&told, &self.line_of(act)))
+    }
+
+    /// The line that tells an act, and who hears of it, apart from all others.
+    fn line_of(&self, act: u64) -> String {
+        let by = self.by.as_ref().map(|by| (&by.agent, &by.session));
+        format!("{}\n", Hash::of(&[self.path.as_bytes(), b"\0", &json::text(&(act, by))].concat()))
+    }
+
+    /// True if an act is to be told for the first time to who works here; it counts as told from now on. Not durable, as above.
+    pub fn is_news(&self, fs: &Fs, act: u64) -> Result<bool, Error> {
         let at = self.dir.at(TOLD);
-        let line = format!("{}\n", Hash::of(&[project.as_bytes(), b"\0", what.as_bytes()].concat()));
+        let line = self.line_of(act);
         let told = read_small(at, 2 * MOST)?.unwrap_or_default();
-        if told.split_inclusive(|b| *b == b'\n').any(|known| known == line.as_bytes()) {
+        if has(&told, &line) {
             return Ok(false);
         }
         if told.len() as u64 + line.len() as u64 > MOST {
@@ -47,4 +59,8 @@ impl Store {
         fs.write(&file, line.as_bytes(), at)?;
         Ok(true)
     }
+}
+
+fn has(told: &[u8], line: &str) -> bool {
+    told.split_inclusive(|b| *b == b'\n').any(|known| known == line.as_bytes())
 }

@@ -10,7 +10,7 @@ use super::change::{Change, Changes, object_name};
 use super::error::{damaged, garbled, not_lasting};
 use super::header::{Counts, Header, Origin};
 use super::id::Id;
-use super::run_record::{Arg, Run, start_of};
+use super::run_record::Run;
 use super::sides;
 use super::sides::Side;
 use crate::error::{At, Error, Kind, shell_word};
@@ -91,9 +91,9 @@ impl Session {
         let header = Header {
             lines: count.max(1),
             counts: Counts { changes: count, ..self.header.counts },
-            command: Some(start_of(run.argv.iter().map(|Arg(word)| &**word))),
-            by: run.by.clone(),
-            changed: run.started.max(self.header.changed),
+            command: Some(run.command.called()),
+            by: run.command.by.clone(),
+            changed: run.command.started.max(self.header.changed),
             ..self.header
         };
         Self { dir: self.dir, header, so_far: Some(Box::new((run, changes))) }
@@ -274,6 +274,11 @@ impl Locked {
     /// Gives what is done next a reason.
     pub fn for_reason(&mut self, reason: Option<&str>) {
         self.acts.purpose.reason = reason.map(str::to_owned);
+    }
+
+    /// Notes the globs of a person's policy that allow what is done next.
+    pub fn by_policy(&mut self, globs: &[String]) {
+        self.acts.purpose.policy = globs.to_vec();
     }
 
     /// Draws the number of an act on this session that begins now: the header that seals it has to have it (I20).

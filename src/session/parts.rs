@@ -24,7 +24,7 @@ use super::header::{Header, Origin, Status};
 use super::id::Id;
 use super::net_changes::Net;
 use super::open_session::{Locked, Opener, Session, mkdir_if_missing, read_small, with_own_rights};
-use super::run_record::{Arg, Ending, Run};
+use super::run_record::{Arg, CommandRecord, Run};
 use super::sides::Side;
 use super::stage::Staging;
 use super::steps::{Added, HeaderFacts, Step};
@@ -218,12 +218,8 @@ impl Locked {
         let freed = parting.left.iter().filter_map(|path| now.at(path)).map(size).sum();
         let changes = now.clone().with(net.clone()).list.len() as u64;
         let record = Run {
-            argv: parting.words.clone(),
-            cwd: resolve::absolute(Path::new("."))?,
-            by: by.cloned(),
-            started: crate::fs::exact_now(),
-            ending: Some(Ending::Exited(0)),
-            took: Some(0),
+            command: CommandRecord::at_once(parting.words.clone(), resolve::absolute(Path::new("."))?, by.cloned()),
+            beside: Vec::new(),
             ..run.clone()
         };
         let uid = rustix::process::geteuid().as_raw();

@@ -10,7 +10,6 @@ use super::header::{Checkpoint, Counts, Header, Status};
 use super::id::Id;
 use super::net_changes::Net;
 use super::open_session::Session;
-use super::run_record::{Arg, start_of};
 use super::sides::Side;
 use super::store::{Broken, Store};
 use crate::error::{Error, Kind};
@@ -140,8 +139,8 @@ fn of_steps(
         let mut seen = Seen::default();
         let own = list.own_of(session, step.n, |line| paths.iter().any(|path| path.is_in(line)))?;
         own.iter().for_each(|change| seen.take(paths, change, sides));
-        let command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
-        let of = (step.started, command, step.by.clone());
+        let command = Some(step.command.called());
+        let of = (step.command.started, command, step.command.by.clone());
         let is_net = own.iter().any(|change| under.contains_key(&change.path));
         found.extend(seen.touched(header, has_others, Some((step.n, step.on)), of).map(|touched| match touched.standing {
             Standing::Held | Standing::In | Standing::Out if !chain.contains(&step.n) => {

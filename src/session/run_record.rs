@@ -68,6 +68,8 @@ pub enum How {
     /// The real place, on purpose.
     Passed,
     Hidden,
+    /// Hidden, as it is secret.
+    Closed,
     /// Writes go at the command's end.
     Private,
     /// Writes are dropped at the command's end, as asked for.
@@ -120,9 +122,10 @@ pub enum Failed {
 }
 
 impl Failed {
-    /// `ending`: that of the command; `None` if it is unknown.
-    pub fn of(ending: Option<Ending>) -> Option<Self> {
+    /// `ending`: that of the command; `None` if it is unknown. A service that was stopped has not failed.
+    pub fn of(ending: Option<Ending>, service: Option<&Service>) -> Option<Self> {
         match ending {
+            Some(_) if service.is_some_and(|service| service.stopped.is_some()) => None,
             Some(Ending::Exited(0)) => None,
             Some(Ending::Exited(status)) => Some(Self::Exited(status)),
             Some(Ending::Signaled(signal)) => Some(Self::Signaled(signal)),
@@ -139,48 +142,80 @@ impl Failed {
     }
 }
 
-/// A command that joined a run.
+/// A command that goes on in the background until it is stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    pub name: String,
+    /// The way in which it was stopped; missing if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
+}
+
+impl Service {
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), stopped: None }
+    }
+}
+
+/// The way in which a service was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// It was asked to end, and did.
+    Asked,
+    /// It did not end in time, and was killed.
+    Killed,
+}
+
+/// A command that was run, or runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct CommandRecord {
     pub argv: Vec<Arg>,
+    /// The words that stand for it in listings; missing if its own do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     pub cwd: AbsPath,
     /// The agent that had it run; missing for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ActingAgent>,
+    /// The time when its capture began: what changed below since then is foreign.
     #[serde(with = "time")]
     pub started: Time,
-    /// The time that it took, in ns; missing while it runs.
+    /// The time that it took, in ns; missing while it runs, or if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
-    /// Its end; missing while it runs, and if it was killed together with the run.
+    /// Its end; missing while it runs, and if it was killed, or recant was, before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
+}
+
+impl CommandRecord {
+    /// The record of what recant did at once, in the place of a command.
+    pub fn at_once(argv: Vec<Arg>, cwd: AbsPath, by: Option<ActingAgent>) -> Self {
+        let (ending, took) = (Some(Ending::Exited(0)), Some(0));
+        Self { argv, label: None, cwd, by, started: crate::fs::exact_now(), took, ending, service: None }
+    }
+
+    /// Its label, or the start of its command line: see [`start_of`].
+    pub fn called(&self) -> String {
+        self.label.clone().unwrap_or_else(|| start_of(self.argv.iter().map(|Arg(word)| &**word)))
+    }
 }
 
 /// The whole of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    pub argv: Vec<Arg>,
-    pub cwd: AbsPath,
+    #[serde(flatten)]
+    pub command: CommandRecord,
     pub uid: u32,
-    /// The agent that had it run; missing for a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<ActingAgent>,
-    /// The time when the capture began: what changed below since then is foreign.
-    #[serde(with = "time")]
-    pub started: Time,
     /// The time when the capture of the session's first run began, if there were several.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Time>,
-    /// The end of the command; missing while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<Ending>,
-    /// The time that it took, in ns; missing if it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub took: Option<u64>,
     /// The commands that joined it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Beside>,
+    pub beside: Vec<CommandRecord>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
     pub places: Vec<Place>,
@@ -207,7 +242,7 @@ const EARLIER: &str = "in an earlier run: ";
 impl Run {
     /// The time when the capture of the session's first run began.
     pub fn first(&self) -> Time {
-        self.first.unwrap_or(self.started)
+        self.first.unwrap_or(self.command.started)
     }
 
     /// Takes over what stays true of an earlier run of the session, whatever this one does: its notes, and which places were real.
@@ -243,18 +278,18 @@ impl Run {
     /// True if its writes may be there only in part: it is of another boot, and had not ended before that. Its end is noted once all of
     /// it is durable.
     pub fn may_lack(&self) -> bool {
-        self.ending.is_none() && !is_this_boot(&self.boot)
+        self.command.ending.is_none() && !is_this_boot(&self.boot)
     }
 
     /// True if its uppers are gone, and what they held is in the session: they lay in memory, and its end is noted, which is done once
     /// all was carried over.
     pub fn was_carried(&self) -> bool {
-        self.in_memory && self.ending.is_some()
+        self.in_memory && self.command.ending.is_some()
     }
 
     /// True if its uppers are gone, with what they held.
     pub fn is_lost(&self) -> bool {
-        self.in_memory && self.ending.is_none()
+        self.in_memory && self.command.ending.is_none()
     }
 
     /// The place of what a step captured at `path`, below the session's directory `held`.

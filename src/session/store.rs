@@ -19,7 +19,7 @@ use crate::remedy::{Remedy, shell, words};
 use crate::settings::edits;
 
 /// An open store.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Store {
     /// Its path.
     pub path: AbsPath,
@@ -29,8 +29,10 @@ pub struct Store {
     pub begins_in: Option<AbsPath>,
     /// The agent that uses it, which the sessions that it begins record; `None` for a person.
     pub by: Option<ActingAgent>,
-    pub(super) sessions: Dir,
-    journals: Dir,
+    /// The session that is seen, with its parts, as if there were no other; `None`: all.
+    pub only: Option<Id>,
+    pub(super) sessions: Arc<Dir>,
+    journals: Arc<Dir>,
 }
 
 /// A session that a listing came to but cannot read.
@@ -91,13 +93,13 @@ impl Store {
                 return Err(other_format(path, &found));
             }
         }
-        let sub = |name: &[u8]| -> Result<Dir, Error> {
+        let sub = |name: &[u8]| -> Result<Arc<Dir>, Error> {
             let dir = part(&dir, name)?;
             check_owner(&dir, path)?;
-            Ok(dir)
+            Ok(Arc::new(dir))
         };
         let (sessions, journals) = (sub(DIRECTORIES[0])?, sub(DIRECTORIES[1])?);
-        Ok(Some(Self { path: path.clone(), dir: Arc::new(dir), begins_in: None, by: None, sessions, journals }))
+        Ok(Some(Self { path: path.clone(), dir: Arc::new(dir), begins_in: None, by: None, only: None, sessions, journals }))
     }
 
     /// Opens the store at `path`; makes it and its parents if missing, all with mode 0700.
@@ -148,6 +150,10 @@ impl Store {
     pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
         let (mut headers, broken) = self.every_header()?;
         self.hide_begun(&mut headers)?;
+        if let Some(only) = &self.only {
+            headers.retain(|header| header.root() == only);
+            return Ok((headers, Vec::new()));
+        }
         Ok((headers, broken))
     }
 
@@ -158,7 +164,8 @@ impl Store {
         let ((mut headers, mut broken), more) = both(!second.is_empty(), || self.headers_of(first), || self.headers_of(second));
         headers.extend(more.0);
         broken.extend(more.1);
-        headers.sort_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
+        // In place: headers are large, and no two are equal.
+        headers.sort_unstable_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
         broken.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((headers, broken))
     }
@@ -272,6 +279,9 @@ impl Store {
     pub fn session(&self, id: &Id) -> Result<Session, Error> {
         let dir = self.session_dir(id)?;
         let header = self.header_in(&dir, id)?;
+        if self.only.as_ref().is_some_and(|only| header.root() != only) {
+            return Err(unknown(id, &[]));
+        }
         Ok(Session::new(dir, header))
     }
 
@@ -301,14 +311,25 @@ impl Store {
         let dir = self.session_dir(id)?;
         let lock = Lock::take_unless_held(fs, dir.at(b"lock"))?;
         // A header that cannot be read tells of no command.
-        let runs = || self.header_in(&dir, id).is_ok_and(|header| header.uncollected);
-        let lock = lock.ok_or_else(|| if runs() { running(id) } else { busy(format!("session {id}")) })?;
+        let lock = lock.ok_or_else(|| self.why_held(&dir, id))?;
         // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session::new(dir, header);
         let mut locked = Locked::new(session, lock, self.acts());
         locked.end_reopening(fs)?;
         Ok(locked)
+    }
+
+    /// Why a session's lock cannot be had.
+    fn why_held(&self, dir: &Dir, id: &Id) -> Error {
+        match self.header_in(dir, id) {
+            // What cannot be read tells of no command.
+            Ok(header) if header.uncollected => {
+                let session = dir.open_below(b"").map(|dir| Session::new(dir, header));
+                running(id, &session.ok().and_then(|session| session.under_way().ok()).unwrap_or_default())
+            }
+            _ => busy(format!("session {id}")),
+        }
     }
 
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.

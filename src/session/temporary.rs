@@ -60,6 +60,6 @@ impl Store {
 }
 
 /// True if a session has a journal, or what comes before one.
-fn is_among(journals: &[Vec<u8>], id: &Id) -> bool {
+pub(super) fn is_among(journals: &[Vec<u8>], id: &Id) -> bool {
     journals.iter().any(|name| name.starts_with(id.as_str().as_bytes()))
 }

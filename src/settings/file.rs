@@ -48,10 +48,12 @@ impl<'a> File<'a> {
     /// # Errors
     /// It has another type, or cannot be meant.
     pub fn get<K: Kind>(&self, key: &str) -> Result<Option<K::Value>, Error> {
-        match key.rsplit_once('.') {
-            Some((table, name)) => self.top.get(table).map_or(Ok(None), |table| self.get_in::<K>(table.get_ref(), name, key)),
-            None => self.value::<K>(&self.top, key, key),
+        let (tables, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut table = Some(&self.top);
+        for name in tables.split('.').filter(|name| !name.is_empty()) {
+            table = table.and_then(|table| table.get(name)?.get_ref().as_table());
         }
+        table.map_or(Ok(None), |table| self.value::<K>(table, name, key))
     }
 
     /// The value of a key of a table.
@@ -67,11 +69,12 @@ impl<'a> File<'a> {
         K::read(&Found { value, home: self.home }).map(Some).map_err(|wrong| self.wrong(key, wrong))
     }
 
-    /// The tables below a table, with their names.
-    pub fn tables(&self, table: &str) -> impl Iterator<Item = (&str, &DeValue<'a>)> {
+    /// The tables below a table that have names of the person's own, with these.
+    pub fn tables(&self, table: &'static str) -> impl Iterator<Item = (&str, &DeValue<'a>)> {
+        let is_named = move |name: &str| !self.rows.iter().any(|row| row.key.starts_with(&format!("{table}.{name}.")));
         let below = self.top.get(table).and_then(|table| table.get_ref().as_table());
         let all = below.into_iter().flat_map(|table| table.iter()).map(|(name, value)| (&**name.get_ref(), value.get_ref()));
-        all.filter(|(_, value)| value.is_table())
+        all.filter(move |(name, value)| value.is_table() && is_named(name))
     }
 
     /// Refuses the first key that the table of settings does not have. `known`: what that calls the table above, as in `remotes.NAME`.

@@ -5,6 +5,8 @@ use std::path::Path;
 /// Places where leftovers of programs do not matter: caches, histories, temporary files.
 const MINOR: [&str; 6] = ["~/.cache", "~/.local/state", "~/.*_history", "~/.lesshst", "/tmp", "/var/tmp"];
 
+const NO_EXCEPTION: &str = "'!' takes nothing out here";
+
 /// The default of `commit.minor`. Without a home directory it is shorter.
 pub fn minor(home: Option<&Path>) -> Vec<String> {
     MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()
@@ -26,13 +28,36 @@ pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
         return Err("it means every path there is".into());
     }
     if whole.starts_with('!') {
-        return Err("'!' takes nothing out here".into());
+        return Err(NO_EXCEPTION.into());
     }
     if whole.contains('/') && !whole.starts_with('/') && !whole.starts_with("**/") {
         return Err("with a '/' in it, a glob starts with '/', '~/' or '**/'".into());
     }
     path_glob(&whole).map_err(|error| error.kind().to_string())?;
     Ok(whole)
+}
+
+/// The final form of a glob of `agent.policy`, which matches whole paths: absolute ones, or paths in the project. `~/` is expanded; a `/` at
+/// the end means all that lies in the directory.
+///
+/// # Errors
+/// The glob cannot be meant.
+pub fn allowed(text: &str, home: Option<&Path>) -> Result<String, String> {
+    if text.starts_with('!') {
+        return Err(NO_EXCEPTION.into());
+    }
+    let is_path = |part: &str| !matches!(part, "" | "." | "..");
+    let relative = text.strip_prefix("~/").or(text.strip_prefix('/')).unwrap_or(text);
+    if !relative.strip_suffix('/').unwrap_or(relative).split('/').all(is_path) {
+        return Err("a path without '.', '..' and '//' is wanted".into());
+    }
+    let all = if text.ends_with('/') { "**" } else { "" };
+    glob(&format!("/{relative}{all}"), None)?;
+    match (text.strip_prefix("~/"), home.and_then(Path::to_str)) {
+        (Some(below), Some(home)) => Ok(format!("{}/{below}{all}", globset::escape(home))),
+        (Some(_), None) => Err("no home directory is known".into()),
+        (None, _) => Ok(format!("{text}{all}")),
+    }
 }
 
 /// Matches whole paths by a [`glob`].

@@ -8,7 +8,8 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::choice::Choice;
-use super::glob::glob;
+use super::glob::{allowed, glob};
+use super::hosts::Entry;
 use super::units::{age, silence, size};
 use super::value::Value;
 
@@ -166,6 +167,14 @@ kinds! {
     Globs: Vec<String>, |found| {
         found.each(|item| item.meant(|text| glob(text, item.home).map_err(|why| format!("{text:?}: {why}"))))
     }, |list| Value::List(list.clone());
+
+    /// A list of globs: [`allowed`].
+    Allowed: Vec<String>, |found| {
+        found.each(|item| item.meant(|text| allowed(text, item.home).map_err(|why| format!("{text:?}: {why}"))))
+    }, |list| Value::List(list.clone());
+
+    /// A list of hosts.
+    Hosts: Vec<Entry>, |found| found.each(|item| item.meant(Entry::parse)), |list| Value::List(list.iter().map(Entry::to_string).collect());
 
     /// A path that begins with `/` or `~/`.
     Location: PathBuf, |found| location(found.text("a path in quotes")?, found.home).map_err(Wrong::Unusable), |path| Value::Text(shown(path));

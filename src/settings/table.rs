@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::caches;
 use super::choice::{AgentCommit, Color, OnLimit};
 use super::file::File;
 use super::glob;
-use super::kind::{Age, Command, Flag, Globs, Kind, Location, Locations, Maybe, Number, Silence, Size, Text, Texts, Word};
+use super::kind::{
+    Age, Allowed, Command, Flag, Globs, Hosts, Kind, Location, Locations, Maybe, Number, Silence, Size, Text, Texts, Word,
+};
 use super::row::Row;
 use super::value::{From, Set, Setting};
+use super::{caches, secrets};
 use crate::error::{At, Error};
 
 /// `output.paths` if the file does not set it.
@@ -125,10 +127,22 @@ settings! { |home|
     "commit.minor" minor: Globs = glob::minor(home), like "['~/.cache']" shown "caches, histories, `/tmp`, `/var/tmp`";
     /// `allow`: agents may commit and roll back
     "agent.commit" agent_commit: Word<AgentCommit> = AgentCommit::default(), like "'allow'";
+    /// paths that `agent run` cannot read
+    "agent.closed" closed: Locations = secrets::usual(home), like "['~/.ssh']" shown "[secrets](#closed)";
+    /// a closed run can use the ssh agent's socket
+    "agent.ssh_agent" ssh_agent: Flag = true, like "true";
+    /// run with a line when a session waits for you
+    "agent.notify" notify: Maybe<Command> = None, like "'notify-send'";
+    /// hosts that `agent run` may reach beside its model's
+    "agent.network" agent_network: Maybe<Hosts> = None, like "['registries']" shown "all";
     /// turns in a directory that can be undone
     "agent.keep" agent_keep: Number<usize> = 200, like "200";
     /// ignored files that turns do not cover; globs
     "agent.byproducts" agent_byproducts: Texts = BYPRODUCTS.map(str::to_owned).into(), like "['*.o']";
+    /// what agents commit unasked; globs in the project
+    "agent.policy.commit" policy_commit: Allowed = Vec::new(), like "['docs/**']";
+    /// at most so many paths, until you act there
+    "agent.policy.max_files" policy_max_files: Number<u64> = 50, like "50";
     /// newest sessions kept by a prune without conditions
     "retention.keep" keep: Maybe<Number<usize>> = None, like "50";
     /// and it removes what is older than that

@@ -20,10 +20,10 @@ use std::rc::Rc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::error::no_glob;
-use super::rules::{Cover, IgnoreFile, Matcher, Rules, Why, is_built};
+use super::rules::{Cover, IgnoreFile, Matcher, Rules, Why};
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Sort, Stat, Time};
-use crate::tree::git_index;
+use crate::tree::{generated, git_index};
 
 /// The most bytes of a file that git ignores.
 pub const LARGE: u64 = 1 << 20;
@@ -137,7 +137,7 @@ impl Covering {
             return inner(false, false);
         }
         let has_tracked = || !area.range.is_empty() && !area.tracked.below(&area.range, path).is_empty();
-        if area.is_built || is_dir && is_built(path.name()) {
+        if area.is_built || is_dir && generated(path.name()).is_some() {
             return if is_dir && has_tracked() { inner(true, true) } else { Err(Why::Built) };
         }
         if !self.is_ignored(area, path, is_dir) {

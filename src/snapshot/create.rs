@@ -15,11 +15,12 @@ use super::manifest::{self, Closing, Counts, Entry, Head, Merged, Reading, Writi
 use super::previous_objects;
 use super::prune_snapshots;
 use super::rule_source::Source;
-use super::rules::{Rules, Vcs, Why, vcs_above};
+use super::rules::{Rules, Vcs, Why};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::snapshot_walk::{Object, WalkAhead, WalkEnd, WalkStep};
 use crate::error::{At as _, Error};
 use crate::fs::{AbsPath, Fs, Sort, Stat, Time, interrupt};
+use crate::tree::vcs_above;
 use draft::{Content, First, Seen, Taking, has_several_names};
 use serde::Serialize;
 

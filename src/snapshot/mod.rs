@@ -1,4 +1,4 @@
-//! Snapshots: numbered copies of a directory, and the way back to any of them.
+//! Snapshots: numbered copies of a directory, and the way back to any of them. Used by `agent`, `verb` and the faces.
 //!
 //! In: a directory and rules. Out: a manifest and the content that no earlier snapshot has; and, on the way back, a session whose `after`s
 //! are a snapshot's states. Reads the tree, never changes it: the engine does what a restore changes, by a commit of that session.

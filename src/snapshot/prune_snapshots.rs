@@ -100,29 +100,36 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     Ok(gone.into_iter().collect())
 }
 
-/// The snapshots with a label, and those of agents' turns, which have a limit of their own. An unreadable one is neither.
-fn spared(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
-    let is_spared = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.label.is_some() || summary.head.is_of_turn());
-    numbers.iter().copied().filter(is_spared).collect()
-}
+/// The part of `snapshot.keep` by which more may lie there: so that not every snapshot waits for the end of an older one.
+const SPARE: usize = 10;
 
 /// The snapshots that the settings let go. An agent's push out those of agents alone, and a person's count for themselves: the least of all
-/// that somebody took is never worth less than what an agent did in a loop.
+/// that somebody took is never worth less than what an agent did in a loop. One with a label, and one of an agent's turn, which have a limit
+/// of their own, stay. An unreadable one is neither.
 fn beyond(series: &Series, numbers: &[u64], limits: &Conditions, of: Maker) -> Result<BTreeSet<u64>, Error> {
-    let spared = spared(series, numbers);
-    let is_agents = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.is_of_agent());
-    let all = numbers.iter().copied().filter(|n| !spared.contains(n));
-    let (agents, persons): (Vec<u64>, Vec<u64>) = all.partition(is_agents);
+    let is_over = |count: usize| limits.keep.is_some_and(|keep| count > keep.max(1) + keep / SPARE);
+    let max_size = limits.max_size.filter(|max_size| bytes_used(&series.dir).is_ok_and(|used| used > *max_size));
+    if max_size.is_none() && !is_over(numbers.len()) {
+        return Ok(BTreeSet::new());
+    }
+    let (mut agents, mut persons) = (Vec::new(), Vec::new());
+    for n in numbers {
+        match series.summary(*n) {
+            Ok(Summary { head, .. }) if head.label.is_some() || head.is_of_turn() => {}
+            Ok(Summary { head, .. }) if head.is_of_agent() => agents.push(*n),
+            _ => persons.push(*n),
+        }
+    }
     let makers = if of == Maker::Agent { vec![agents] } else { vec![agents, persons] };
     let newest = numbers.last().copied();
     let old = |made: &[u64]| made.iter().copied().filter(|n| Some(*n) != newest).collect::<Vec<u64>>();
     let mut gone = BTreeSet::new();
     if let Some(keep) = limits.keep {
-        for made in &makers {
+        for made in makers.iter().filter(|made| is_over(made.len())) {
             gone.extend(old(&made[..made.len().saturating_sub(keep.max(1))]));
         }
     }
-    if let Some(max_size) = limits.max_size.filter(|max_size| bytes_used(&series.dir).is_ok_and(|used| used > *max_size)) {
+    if let Some(max_size) = max_size {
         gone.extend(first_over_size(series, &old(&makers.concat()), max_size)?);
     }
     Ok(gone)

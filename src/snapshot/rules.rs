@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::error::no_glob;
 use crate::error::Error;
 use crate::fs::AbsPath;
+use crate::tree::generated::DIRECTORIES;
 
 /// The rules in force, with the texts of the files that gave some of them, so that a restore uses these and not today's.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -103,21 +104,6 @@ pub enum Vcs {
     Kept,
 }
 
-/// The names that belong to version control itself. A `.git` that is a file leads a worktree or a submodule to its repository: without it
-/// the working tree belongs to none, so it counts too.
-const VCS: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
-
-/// Tells whether a name is version control's own: a directory, a file or a link.
-pub fn is_vcs(name: &[u8]) -> bool {
-    VCS.contains(&name)
-}
-
-/// The topmost part of a path of a snapshot that is version control's own; never the snapshot's directory `/` itself.
-pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
-    let own = std::iter::successors(Some(path.clone()), AbsPath::parent).filter(|at| at.depth() > 0 && is_vcs(at.name()));
-    own.last()
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoreFile {
     /// The directory that it is for, with the snapshot's as `/`.
@@ -132,42 +118,14 @@ pub const RECANTIGNORE: &str = ".recantignore";
 /// The name of git's file of rules, read with `--gitignore`.
 pub const GITIGNORE: &str = ".gitignore";
 
-/// Files that builds, package managers and editors make anew, and files with secrets.
-const DEV: &[&str] = &[
-    "node_modules/",
-    "target/",
-    "dist/",
-    "build/",
-    "__pycache__/",
-    ".venv/",
-    "venv/",
-    ".cache/",
-    ".next/",
-    ".nuxt/",
-    "coverage/",
-    ".pytest_cache/",
-    ".mypy_cache/",
-    ".ruff_cache/",
-    ".tox/",
-    ".gradle/",
-    ".parcel-cache/",
-    ".turbo/",
-    ".svelte-kit/",
-    "*.pyc",
-    "*.pyo",
-    "*.log",
-    "*.swp",
-    ".DS_Store",
-    "Thumbs.db",
-    ".env*",
-];
+/// Files that builds and editors make anew, and files with secrets: the preset `dev`, beside the [`DIRECTORIES`].
+const DEV_FILES: &[&str] = &["*.pyc", "*.pyo", "*.log", "*.swp", ".DS_Store", "Thumbs.db", ".env*"];
 
-/// True for the name of a directory that builds or package managers make.
-pub fn is_built(name: &[u8]) -> bool {
-    DEV.iter().filter_map(|glob| glob.strip_suffix('/')).any(|built| built.as_bytes() == name)
+/// The globs of a preset; `None` if there is none of that name.
+fn preset(name: &str) -> Option<Vec<String>> {
+    let directories = DIRECTORIES.iter().map(|(name, _)| format!("{name}/"));
+    (name == "dev").then(|| directories.chain(DEV_FILES.iter().map(|glob| (*glob).to_owned())).collect())
 }
-
-pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
 
 /// Compiled rules for one directory and what lies under it: globs of the command line first, those of parent directories after its own,
 /// presets last (gitignore(5), on precedence).
@@ -181,9 +139,8 @@ impl Rules {
     /// The rules that hold from the top on.
     pub fn top(&self) -> Result<Option<Rc<Matcher>>, Error> {
         let mut builder = GitignoreBuilder::new("/");
-        let presets = PRESETS.iter().filter(|(name, _)| self.presets.iter().any(|asked| asked == name));
-        for glob in presets.flat_map(|(_, globs)| globs.iter()) {
-            add(&mut builder, glob)?;
+        for glob in self.presets.iter().filter_map(|name| preset(name)).flatten() {
+            add(&mut builder, &glob)?;
         }
         let globs = self.exclude.iter().map(|text| Glob::of(text)).collect::<Result<Rc<[_]>, _>>()?;
         let own = builder.build().map_err(|error| bad("", &error))?;

@@ -13,9 +13,10 @@ use super::agent_cover::{Area, Covering};
 use super::error::{of_ours, refused, too_broad};
 use super::paths::whole;
 use super::rule_source::{Before, Earlier, Source};
-use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why, is_vcs};
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Why};
 use crate::error::{At as _, Error, reason};
 use crate::fs::{AbsPath, Dir, Entry, LENGTH_MAX, PathError, Sort, Stat, Time};
+use crate::tree::is_vcs;
 
 /// One step of a walk. Paths have the directory as `/`.
 pub enum WalkStep {

@@ -10,7 +10,7 @@ use super::git_index;
 use super::hash::Hash;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
 use crate::error::{At, IoError};
-use crate::fs::{AbsPath, Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
+use crate::fs::{AbsPath, Dir, Entry, Sort, Stat, Time, stat_of, xattrs_but, xattrs_of};
 
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +82,20 @@ pub fn object_of(at: Entry<'_>, stat: &Stat) -> Result<Seen, IoError> {
 /// Looks at an open file, which saves looking its name up again.
 pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
     Ok(assemble(What::File { size: stat.size, hash: None, index: None }, stat, xattrs_of(file)?))
+}
+
+/// Looks at an open file, without the values of xattrs that are `unread`.
+pub fn seen_open_but(file: &File, stat: &Stat, unread: impl Fn(&[u8]) -> bool) -> io::Result<Seen> {
+    Ok(assemble(What::File { size: stat.size, hash: None, index: None }, stat, xattrs_but(file, unread)?))
+}
+
+/// Tells a file by its stat, if its fingerprint shows that it is as it is `known`: its xattrs are, too, as a change of these moves the
+/// ctime.
+pub fn recognized(stat: &Stat, known: &State, print: &Fingerprint) -> Option<Seen> {
+    let what = What::File { size: stat.size, hash: None, index: None };
+    let mut seen = assemble(what, stat, Vec::new());
+    seen.state.meta.xattrs = known.meta.xattrs.clone();
+    (stat.sort == Sort::File && seen.unchanged_since(known, print)).then_some(seen)
 }
 
 pub fn directory(dir: &Dir) -> Result<Seen, IoError> {

@@ -32,6 +32,7 @@ const MANIFESTS: &[&[u8]] = &[
     b"meson.build",
     b"CMakeLists.txt",
     b"Makefile",
+    b"makefile",
     b"GNUmakefile",
     b"Justfile",
     b"justfile",
@@ -49,6 +50,11 @@ pub fn project_of(dir: &AbsPath, home: Option<&Path>) -> AbsPath {
         std::iter::successors(Some(dir.clone()), AbsPath::parent).take_while(|dir| !is_too_broad(dir)).collect();
     let nearest = |marks: &[&[u8]]| upward.iter().find(|dir| has_one_of(dir, marks));
     nearest(REPOSITORIES).or_else(|| nearest(MANIFESTS)).unwrap_or(dir).clone()
+}
+
+/// True for a name that marks the top directory of a project.
+pub fn marks_project(name: &[u8]) -> bool {
+    REPOSITORIES.contains(&name) || MANIFESTS.contains(&name)
 }
 
 fn has_one_of(dir: &AbsPath, marks: &[&[u8]]) -> bool {

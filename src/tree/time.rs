@@ -39,6 +39,14 @@ pub fn clock(time: Time) -> String {
     date.format(if is_today { "at %H:%M" } else { "on %Y-%m-%d at %H:%M" }).to_string()
 }
 
+/// Local time, for something that lasts since then: `19:50`; of another day than today `2026-03-01 19:50`.
+pub fn since(time: Time) -> String {
+    let Some(date) = DateTime::<Utc>::from_timestamp(time.s, time.ns) else { return to_text(time) };
+    let date = date.with_timezone(&Local);
+    let is_today = date.date_naive() == Local::now().date_naive();
+    date.format(if is_today { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
+}
+
 /// Parses what [`to_text`] writes; `None` for anything else.
 pub fn from_text(text: &str) -> Option<Time> {
     if let Some(raw) = text.strip_prefix('@') {

@@ -10,6 +10,8 @@
 //! commit_part: pieces ── a session of them ── act::carry_out ─┴ told to the session that it left ── Acted
 //! ```
 
+use std::collections::BTreeSet;
+
 use super::act::acted::{Acted, PartOf};
 use super::act::carry_out::on_session;
 use super::act::carry_out::{Act, Conflicts};
@@ -22,10 +24,12 @@ use super::fact::Fact;
 use super::parts::picks;
 use super::parts::piece::{self, Bytes, Committed, Piece, Terms};
 use super::parts::select::{self, Selection, Way};
+use super::policy::{self, Judged, Waits};
 use super::question::{Choosing, Question};
 use super::resolve::acts_of_others;
 use super::resolve::target::{Target, What};
 use super::resolve::wanted_act::Want;
+use super::summary;
 use crate::capture::{Rest, may_choose};
 use crate::commit::refuse_unsynced;
 use crate::compare::{Entries, Picked, Sources, Taken, part_of};
@@ -33,7 +37,7 @@ use crate::engine::{Effect, Verb};
 use crate::error::Error;
 use crate::fs::{AbsPath, Fs, OnSignal, interrupt};
 use crate::session::{
-    Change, Changes, Id, Locked, Parting, RemainingBlocks, Run, Session, Side, Store, may_part, merge_base, own_store,
+    Change, Changes, Id, Locked, Origin, Parting, RemainingBlocks, Run, Session, Side, Store, may_part, merge_base, own_store,
 };
 use crate::tree::{Object, State};
 
@@ -89,6 +93,58 @@ pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
         }
         Share::Part(changes, selection) => part(desk, store, &mut session, call, (changes, selection)),
     }
+}
+
+/// The end of an agent's commit by its person's policy.
+pub struct ByPolicy {
+    /// The commit of all that fitted; `None` if nothing did.
+    pub acted: Option<Acted>,
+    /// The changes that wait for the person.
+    pub waits: Vec<Waits>,
+    /// The session that holds it, and the step at which that stands.
+    pub session: Id,
+    pub step: Option<u32>,
+}
+
+/// Commits what a person's policy allows an agent of what it asks for. The rest stays in the session.
+///
+/// # Errors
+/// Those of [`commit`].
+pub fn by_policy(desk: &Desk, call: &Commit) -> Result<ByPolicy, Error> {
+    let desk = &desk.unanswered();
+    let (store, mut session) = call.of.open(desk, Want::Commit)?;
+    let _counting = store.policy_lock(&desk.fs, || desk.say_waiting(store))?;
+    let changes = session.changes()?;
+    let judged = judge(desk, store, &session, &changes, call)?;
+    let waits = judged.waits(&changes);
+    let call = Commit { of: Target { policy: judged.globs(), ..call.of.clone() }, ..call.clone() };
+    let acted = match judged.fit() {
+        0 => None,
+        _ => part(desk, store, &mut session, &call, (changes, judged.selection()))?,
+    };
+    let step = (session.header.origin == Origin::Captured).then(|| session.header.head());
+    Ok(ByPolicy { acted, waits, session: session.id().clone(), step })
+}
+
+/// Judges what an agent would commit by its person's policy.
+///
+/// # Errors
+/// Those of [`commit`].
+pub fn foreseen(desk: &Desk, call: &Commit) -> Result<(u64, Vec<Waits>), Error> {
+    let (store, session) = call.of.open(desk, Want::Commit)?;
+    let changes = session.changes()?;
+    let judged = judge(desk, store, &session, &changes, call)?;
+    Ok((judged.fit(), judged.waits(&changes)))
+}
+
+fn judge(desk: &Desk, store: &Store, session: &Locked, changes: &Changes, call: &Commit) -> Result<Judged, Error> {
+    let paths = call.of.paths(store, session, Verb::Commit)?;
+    if let Some(path) = paths.iter().find(|path| changes.under(path).is_empty()) {
+        return Err(error::not_in_session(session.id(), changes, path));
+    }
+    let asked: BTreeSet<usize> = paths.iter().flat_map(|path| changes.under(path)).collect();
+    let asked = if paths.is_empty() { (0..changes.list.len()).collect() } else { asked.into_iter().collect() };
+    policy::judge(desk, store, session, changes, asked)
 }
 
 /// Commits the named paths of a session by its own commit, so that it is half in, also where a part would become a session. For recant's own
@@ -159,8 +215,7 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
         _ => None,
     };
     let conflicts = if call.force { Conflicts::Force } else { Conflicts::LeaveMinor };
-    let act =
-        Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..Act::new(desk, Verb::Commit, conflicts) };
+    let act = Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..call.of.act(desk, conflicts) };
     let done = on_session(desk, store, session, &paths, call.of.effect(), &act);
     let waiting = within.and_then(|seconds| deadline::begin(desk, store, session, seconds));
     let (report, rest) = done?;
@@ -213,7 +268,8 @@ fn ask_before(desk: &Desk, store: &Store, session: &Session, call: &Commit) -> R
         if !desk.can_ask {
             return Err(error::is_failed(session.id(), failed));
         }
-        desk.confirm(Question::CommitFailed { id: session.id(), failed })?;
+        let summary = &summary::of_session(desk, store, session)?;
+        desk.confirm(Question::CommitFailed { id: session.id(), failed, summary })?;
     }
     acts_of_others::ask(desk, store, session)
 }
@@ -256,8 +312,11 @@ fn part(
     if !is_beside && selection.len() == changes.list.len() && is_whole(&selection) {
         // All there is: no part of it.
         notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
+        // A policy is about these paths, and not about the times of directories.
+        let is_of_policy = |i: &usize| (!call.of.policy.is_empty()).then(|| changes.list[*i].path.clone());
+        let paths = selection.keys().filter_map(is_of_policy).collect();
         let call = Commit { merge: false, ..call.clone() };
-        return own(desk, store, session, &call, Vec::new());
+        return own(desk, store, session, &call, paths);
     }
     if !may_part(&session.header) || !is_whole(&selection) {
         may_choose(session)?;
@@ -301,7 +360,7 @@ fn commit_part(
     let part_of = Some(PartOf { session: of.clone(), changes: session.header.counts.changes - leaves, is_back: false });
     let rest = Some((of, gone_on.err().map_or(Rest::None, Rest::Untold)));
     let name = session.header.name.clone();
-    Ok(Acted { session: id, name, report, waiting, part_of, behind: None, rest })
+    Ok(Acted { session: id, name, report, waiting, part_of, policy: None, behind: None, rest })
 }
 
 /// The record of what leaves the session with these pieces. `rests`: what each change leads to then; `None` for one that leaves whole.

@@ -1,6 +1,8 @@
 //! The desk of a verb: the store, the settings, and who calls. It knows no verb.
 
 use std::cell::{OnceCell, RefCell};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::rc::Rc;
 
 use super::error::{self, is_inside};
@@ -12,7 +14,7 @@ use crate::compare::{Names, Sources};
 use crate::engine::{Progress, Recovered};
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Fs, Lock, interrupt};
-use crate::session::{ActingAgent, Id, Store};
+use crate::session::{ActingAgent, Header, Id, Person, Store};
 use crate::settings::Settings;
 
 /// Who calls, by the environment, and how that one is spoken to.
@@ -35,10 +37,25 @@ pub trait Caller {
     /// # Errors
     /// Nobody can be asked; a content cannot be read.
     fn choose(&self, fs: &Fs, choosing: Choosing<'_>, sources: &mut Sources<'_>) -> Result<Selection, Error>;
+    /// Tells the person by a program, `agent.notify`, that a session waits. Nobody waits for the program.
+    fn notify(&self, program: &[String], waits: &Header);
     /// The one that sees how far an operation is, until it is dropped.
     fn progress(&self) -> Box<dyn Progress>;
     /// Starts a watcher that rolls a commit back in so many seconds unless it is confirmed, and names it; `None` if none can be.
     fn watch(&self, store: &Store, id: &Id, seconds: i64) -> Option<String>;
+}
+
+/// The place that a call comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CalledFrom {
+    Here,
+    /// A person at another machine.
+    Machine,
+    /// A process in a run, which may be anybody.
+    Run {
+        /// The session that it sees, with its parts; `None`: all.
+        only: Option<Id>,
+    },
 }
 
 /// The desk that a verb works at: a store, settings, and who calls. A desk is not `Sync`: each thread opens its own, on one store if it likes.
@@ -57,9 +74,8 @@ pub struct Desk {
     pub(crate) yes: bool,
     /// True if a person sits at a terminal, here or on the near side.
     pub(crate) can_ask: bool,
-    /// True if it is carried out for a person at another machine.
-    pub(crate) is_far: bool,
-    pub(super) store: OnceCell<Option<Store>>,
+    pub(crate) from: CalledFrom,
+    pub(super) store: OnceCell<Store>,
     /// The session that `last` was reported to be.
     pub(crate) last: RefCell<Option<Id>>,
     /// Operations that were recovered before the verb began.
@@ -70,14 +86,14 @@ pub struct Desk {
 
 impl Desk {
     /// A desk on which nothing lies yet.
-    pub(crate) fn new(config: Settings, caller: Rc<dyn Caller>, (yes, can_ask, is_far): (bool, bool, bool)) -> Self {
+    pub(crate) fn new(config: Settings, caller: Rc<dyn Caller>, (yes, can_ask, from): (bool, bool, CalledFrom)) -> Self {
         Self {
             fs: Fs::new(),
             config,
             caller,
             yes,
             can_ask,
-            is_far,
+            from,
             store: OnceCell::new(),
             last: RefCell::default(),
             recovered: RefCell::default(),
@@ -87,12 +103,27 @@ impl Desk {
 
     /// A desk of the same call for an act of its own, about which nobody is asked.
     pub(crate) fn unasked(&self) -> Self {
-        Self::new(self.config.clone(), self.caller.clone(), (true, false, self.is_far))
+        Self::new(self.config.clone(), self.caller.clone(), (true, false, self.from.clone()))
+    }
+
+    /// A desk of the same call at which nobody answers a question, and none is skipped.
+    pub(crate) fn unanswered(&self) -> Self {
+        Self::new(self.config.clone(), self.caller.clone(), (false, false, self.from.clone()))
     }
 
     /// The directories that paths in commands start from.
     pub(crate) fn names(&self) -> Names {
-        if self.is_far { Names::from_afar() } else { Names::here() }
+        if self.from == CalledFrom::Here { Names::here() } else { Names::from_afar() }
+    }
+
+    /// True if the call comes from a run.
+    pub(crate) fn is_in_run(&self) -> bool {
+        matches!(self.from, CalledFrom::Run { .. })
+    }
+
+    /// True if the call comes from another machine.
+    pub(crate) fn is_far(&self) -> bool {
+        self.from == CalledFrom::Machine
     }
 
     /// Appends a line to the log after an operation. Only warns if the log cannot be written.
@@ -133,24 +164,52 @@ impl Desk {
     /// The store; `None` if there is none yet.
     pub(crate) fn store(&self) -> Result<Option<&Store>, Error> {
         if let Some(store) = self.store.get() {
-            return Ok(store.as_ref());
+            return Ok(Some(store));
         }
         refuse_without_store()?;
-        let mut store = Store::open(&self.store_path()?)?;
-        if let Some(store) = &mut store {
-            store.begins_in = crate::capture::working_directory().ok();
-            store.by = self.caller.by(&store.dir);
+        // One that is missing may be there at the next look: a desk of the library makes it.
+        let Some(mut store) = Store::open(&self.store_path()?)? else { return Ok(None) };
+        store.begins_in = crate::capture::working_directory().ok();
+        store.by = self.caller.by(&store.dir);
+        if let CalledFrom::Run { only } = &self.from {
+            store.only = only.clone();
         }
-        Ok(self.store.get_or_init(|| store).as_ref())
+        Ok(Some(self.store.get_or_init(|| store)))
     }
 
     /// The store, made if it is missing.
     pub(crate) fn made_store(&self) -> Result<Store, Error> {
-        refuse_without_store()?;
-        let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = crate::capture::working_directory().ok();
-        store.by = self.caller.by(&store.dir);
+        let store = match self.store()? {
+            Some(store) => store.clone(),
+            None => {
+                let mut store = Store::create(&self.fs, &self.store_path()?)?;
+                store.begins_in = crate::capture::working_directory().ok();
+                store.by = self.caller.by(&store.dir);
+                store
+            }
+        };
+        if store.person()?.is_none() {
+            self.note_person(&store)?;
+        }
         Ok(store)
+    }
+
+    /// Notes where the caller has settings and home, unless that is known: as those of the person whose store it is. A call that an agent
+    /// makes tells nothing of the person.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn note_person(&self, store: &Store) -> Result<(), Error> {
+        let is_of_person = self.from == CalledFrom::Here && capture().is_none() && self.caller.variable().is_none();
+        let Some(person) = self.person().filter(|_| is_of_person) else { return Ok(()) };
+        if store.person()?.as_ref() == Some(&person) { Ok(()) } else { store.note_person(&self.fs, &person) }
+    }
+
+    /// The places of the settings in force; `None` if no home directory is known.
+    pub(crate) fn person(&self) -> Option<Person> {
+        let path = |path: &Path| AbsPath::parse(path.as_os_str().as_bytes()).ok();
+        let settings = self.config.file.as_deref().and_then(path)?;
+        Some(Person { settings, home: dirs::home_dir().as_deref().and_then(path) })
     }
 
     /// The store, for a verb that needs an existing session.
@@ -158,6 +217,7 @@ impl Desk {
         match self.store()? {
             Some(store) => Ok(store),
             None if key == "last" => Err(error::no_session()),
+            None if self.from == CalledFrom::Machine => Err(error::no_store_there(key, &self.store_path()?)),
             None => Err(crate::session::unknown(key, &[])),
         }
     }

@@ -16,7 +16,7 @@ use super::desk::Desk;
 use super::error::{content_gone, step_0};
 use super::fact::Fact;
 use super::resolve::named_changes::TypedPath;
-use super::resolve::named_changes::chosen;
+use super::resolve::named_changes::{all_named, chosen};
 use super::steps;
 use crate::compare::{Differences, States};
 use crate::error::Error;
@@ -125,8 +125,9 @@ impl Opened<'_> {
         let changes = session.changes()?;
         let contents = Contents::Session { session, sides: session.sides(changes.list.len())?, sources: None };
         let chosen = chosen(session.id(), &changes, paths)?;
+        let named = all_named(session.id(), (&changes, &[]), paths)?;
         self.say_unsynced(session.header.unsynced);
-        show(&mut Compared { desk, store, pair: Pair::Session(session), changes: changes.list, chosen, contents })
+        show(&mut Compared { desk, store, pair: Pair::Session(session), changes: changes.list, chosen, named, contents })
     }
 
     fn with(&self, other: &str, paths: &[TypedPath], show: &mut Show<'_>) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::act::steps_behind::Behind;
 use super::prune::report::All;
+use super::resolve::service_rows::StoppedService;
 use super::run::notice::Notice;
 use super::snapshot::fact::SnapshotFact;
 use crate::capture::Rest;
@@ -58,6 +59,10 @@ pub enum Fact<'a> {
     New { id: &'a Id, name: &'a str, former: Option<&'a Id> },
     /// The session is open again: its commit was undone.
     OpenAgain(&'a Id),
+    /// A service was asked to end, and takes its time.
+    StopsService(&'a str),
+    /// A service was stopped for an act.
+    ServiceStopped(&'a StoppedService),
     /// A command runs in the session, and this one waits for it.
     WaitsForCommand(&'a Id),
     /// Another session got the name meanwhile: this one has none.
@@ -125,6 +130,8 @@ pub struct News<'a> {
     pub session: &'a Header,
     /// Its line in the log, if it has one.
     pub entry: Option<&'a Entry>,
+    /// The places of what it decided about, of a part.
+    pub at: &'a [AbsPath],
 }
 
 /// A run that was cut off, and is collected.

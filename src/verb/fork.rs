@@ -11,9 +11,7 @@ use super::rewind::pending;
 use crate::capture::fill;
 use crate::error::Error;
 use crate::fs::{OnSignal, interrupt};
-use crate::session::{
-    Arg, Changes, Counts, Header, Id, Locked, Origin, Run, Session, Sizes, Step, StepList, Store, id, merge_base, start_of,
-};
+use crate::session::{Changes, Counts, Header, Id, Locked, Origin, Run, Session, Sizes, Step, StepList, Store, id, merge_base};
 use crate::tree::State;
 
 /// A session that began as another one is, or would.
@@ -78,7 +76,7 @@ fn made(
         let mut header = Header::new(arriving.id().clone(), 0, Origin::Captured, crate::fs::now());
         header.name = name.map(Into::into);
         let begins = list.get(&of.header, step)?;
-        header.command = Some(start_of(begins.argv.iter().map(|Arg(word)| &**word)));
+        header.command = Some(begins.command.called());
         header.unsynced = list.steps.iter().any(|step| step.unsynced && chain.contains(&step.n));
         header.lines = lines;
         header.counts = Counts { changes: changes.list.len() as u64, inside: 0, ever_in: 0 };
@@ -86,10 +84,10 @@ fn made(
             Sizes { held: changes.list.iter().filter_map(|c| c.after.as_ref()).map(State::size).sum(), ..Sizes::default() };
         header.mounts = of.header.mounts.clone();
         let note = error::forked(of.id(), step);
-        let Step { argv, cwd, uid, by, started, took, ending, .. } = begins.clone();
-        header.by = by.clone();
+        let Step { command, uid, beside, .. } = begins.clone();
+        header.by = command.by.clone();
         let notes = [&run.notes[..], &[note]].concat();
-        let run = Run { argv, cwd, uid, by, started, took, ending, notes, ..run.clone() };
+        let run = Run { command, uid, beside, notes, ..run.clone() };
         let session = Session::new(arriving.dir.again()?, header);
         session.write_first(fs, &changes, lines, &run)?;
         Ok::<_, crate::error::Error>(session.header)

@@ -14,17 +14,24 @@ use crate::error::Error;
 /// This is inside a run, and the session that `key` means is not of its own store, or is to be committed.
 pub fn refuse_outside(desk: &Desk, key: &str, commits: bool) -> Result<(), Error> {
     let Some(inside) = capture() else { return Ok(()) };
-    let own = if inside.store.is_some() { desk.store()? } else { None };
-    let is_own = match own {
-        Some(store) if key == "last" => store.headers().is_ok_and(|(headers, _)| !headers.is_empty()),
-        Some(store) => store.find(key, |_| true).is_ok(),
-        None => false,
-    };
-    if !commits && is_own { Ok(()) } else { Err(error::decided_outside(&inside.session)) }
+    if !commits && inside.store.is_some() && is_of_own_store(desk, key) {
+        Ok(())
+    } else {
+        Err(error::decided_outside(&inside.session))
+    }
 }
 
-/// Prepares for a verb that changes something: runs on the real tree that were cut off get their sessions, and commits that nobody confirmed
-/// in time are rolled back.
+/// Tells whether `key` means a session of the run's own store. For a process in a run that has one.
+pub fn is_of_own_store(desk: &Desk, key: &str) -> bool {
+    let Ok(Some(store)) = desk.store() else { return false };
+    if key == "last" {
+        return store.headers().is_ok_and(|(headers, _)| !headers.is_empty());
+    }
+    store.find(key, |_| true).is_ok()
+}
+
+/// Prepares for a verb that changes something: runs on the real tree that were cut off get their sessions, commits that nobody confirmed in
+/// time are rolled back, and a person's store knows where that one has settings.
 ///
 /// # Errors
 /// The store cannot be read; a signal came.
@@ -32,6 +39,7 @@ pub fn before_changes(desk: &Desk) -> Result<(), Error> {
     if inside().is_none() {
         cut_off::recover_before(desk)?;
         take_back_overdue(desk)?;
+        desk.store()?.map_or(Ok(()), |store| desk.note_person(store))?;
     }
     Ok(())
 }

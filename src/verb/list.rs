@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::desk::Desk;
 use super::resolve::scope::Scope;
+use super::resolve::service_rows::{ServiceRow, services_of};
 use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::error::Error;
@@ -58,6 +59,8 @@ pub struct Row {
     pub(crate) standing: Standing,
     /// Its project, in a listing of all projects.
     pub(crate) project: Option<AbsPath>,
+    /// The services that run in it.
+    pub(crate) services: Vec<ServiceRow>,
 }
 
 impl Listed {
@@ -86,7 +89,14 @@ impl Row {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SessionRow::new(&self.header, self.standing).serialize(serializer)
+        #[derive(Serialize)]
+        struct Told<'a> {
+            #[serde(flatten)]
+            session: SessionRow<'a>,
+            #[serde(skip_serializing_if = "<[ServiceRow]>::is_empty")]
+            services: &'a [ServiceRow],
+        }
+        Told { session: SessionRow::new(&self.header, self.standing), services: &self.services }.serialize(serializer)
     }
 }
 
@@ -216,8 +226,9 @@ fn find(desk: &Desk, store: &Store, which: &Which, scope: &Scope) -> Result<List
             continue;
         }
         let project = if scope.project.is_none() { scope.project_of(store, &header) } else { None };
+        let services = so_far.as_ref().map(|_| services_of(store, &header.id)).unwrap_or_default();
         let header = so_far.map_or(header, |session| session.header);
-        found.sessions.push(Row { header, standing, project });
+        found.sessions.push(Row { header, standing, project, services });
     }
     Ok(found)
 }

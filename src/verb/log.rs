@@ -81,6 +81,8 @@ struct Printed {
     generation: u64,
     result: String,
     paths: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    at: Vec<AbsPath>,
     #[serde(skip_serializing_if = "Option::is_none")]
     act: Option<u64>,
     #[serde(flatten)]

@@ -7,6 +7,7 @@ use super::act::unconfirmed::Waiting;
 use super::act::unconfirmed::waiting;
 use super::desk::Desk;
 use super::resolve::scope::Scope;
+use super::resolve::service_rows::{ServiceRow, services_of};
 use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::engine::recover::recovery;
@@ -54,6 +55,9 @@ pub struct Row {
     #[serde(skip)]
     pub counts: Counts,
     pub command: Option<String>,
+    /// The services that run in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceRow>,
     pub next: Vec<String>,
 }
 
@@ -117,6 +121,7 @@ fn row(desk: &Desk, store: &Store, header: &Header, interrupted: &[Id]) -> Resul
         left: header.left.len(),
         counts: header.counts,
         command: now.command.clone(),
+        services: so_far.as_ref().map(|_| services_of(store, &header.id)).unwrap_or_default(),
         next: verbs.iter().map(|verb| command(format_args!("{verb} {}", header.id.tail())).into()).collect(),
     }))
 }

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// # Errors
 /// There is no such session; its content is gone or cannot be read; `to` fails. What was written by then stays.
 pub fn patch(desk: &Desk, key: &str, to: &mut dyn Write) -> Result<(), Error> {
-    let terms = Terms { all: false, find_renames: None, remarks: true };
+    let terms = Terms { all: false, find_renames: None, remarks: true, top: None };
     let mut show = |view: &View<'_>| {
         let mut written = Ok(());
         patch::write(view, Form::default(), &mut |line| {

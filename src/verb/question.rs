@@ -5,10 +5,11 @@ use super::prune::question::Prune;
 use super::resolve::named_changes::{TypedPath, chosen};
 use super::resolve::wanted_act::Want;
 use super::restore_row::Row;
-use crate::engine::{LeftPath, Report};
+use crate::compare::Summary;
+use crate::engine::{self, LeftPath, Report};
 use crate::error::Error;
 use crate::fs::AbsPath;
-use crate::session::{Changes, Failed, Header, Id, LastAct, Side, Unseen};
+use crate::session::{Changes, Failed, Header, Id, LastAct, Side, UnderWay, Unseen};
 
 /// A question for the person at the terminal, to be answered with yes or no.
 pub enum Question<'a> {
@@ -17,17 +18,19 @@ pub enum Question<'a> {
     /// A commit leaves steps behind.
     CommitAtStep { id: &'a Id, step: u32 },
     /// The newest command that changed something failed or was cut off.
-    CommitFailed { id: &'a Id, failed: Failed },
+    CommitFailed { id: &'a Id, failed: Failed, summary: &'a Summary },
     /// Agents made these steps since the person looked.
-    CommitUnseen { id: &'a Id, steps: &'a [Unseen] },
+    CommitUnseen { id: &'a Id, steps: &'a [Unseen], summary: &'a Summary },
     /// So many changes are to leave a session that holds so many.
     DiscardPaths { id: &'a Id, count: usize, held: u64 },
     /// All pending sessions of the project, or of all projects, are to be put aside, with so many changes.
     DiscardAll { sessions: &'a [Header], held: u64, everywhere: bool },
     /// These sessions are to be freed, with so many changes; with content that `--force` overwrote, perhaps.
     Free { ids: &'a [&'a Id], held: u64, overwritten: bool },
+    /// These services run in the session, and have to end before an act on it.
+    StopServices { id: &'a Id, services: &'a [UnderWay] },
     /// An act is to be taken back.
-    Undo { act: &'a str, would: &'a Report, id: &'a Id },
+    Undo { act: &'a str, would: &'a Report, id: &'a Id, summed: Option<(Summary, Vec<&'a engine::Row>)> },
     /// A discarded session is to come back.
     BringBack { id: &'a Id, changes: u64 },
     /// Turns of an agent are to be taken back.

@@ -143,7 +143,16 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
     report.notes.splice(0..0, notes);
     let of = session.id().clone();
     let part_of = Some(PartOf { session: of, changes: session.header.counts.changes, is_back: true });
-    Ok(Part::Acted(Box::new(Acted { session: id, name: None, report, waiting: None, part_of, behind: None, rest: None })))
+    Ok(Part::Acted(Box::new(Acted {
+        session: id,
+        name: None,
+        report,
+        waiting: None,
+        part_of,
+        policy: None,
+        behind: None,
+        rest: None,
+    })))
 }
 
 fn selected(desk: &Desk, call: &Rollback, session: &Locked, (changes, sides): (&Changes, &[Side])) -> Result<Selection, Error> {
@@ -178,6 +187,10 @@ fn pieces(session: &Locked, (changes, sides): (&Changes, &[Side]), selection: &S
     let (mut found, mut sources) = (Found::default(), Sources::of(session)?);
     for (i, taken) in selection {
         let change = &changes.list[*i];
+        // Nothing of it merges, nor has to.
+        if change.was_gone() {
+            continue;
+        }
         let back = back(session, (change, sides[*i]), taken, &mut sources)?;
         found.merges |= matches!(back, Back::Merged(_) | Back::Nothing);
         match back {

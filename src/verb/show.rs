@@ -8,9 +8,10 @@ use super::desk::Desk;
 use super::fact::Fact;
 use super::list::SessionRow;
 use super::resolve::named_changes::TypedPath;
-use super::resolve::named_changes::chosen;
+use super::resolve::named_changes::{all_named, chosen};
 use super::resolve::standing::Standing;
-use crate::compare::{Renames, Sources};
+use super::summary;
+use crate::compare::{Renames, Sources, Summary};
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Change, Changes, Run, Session, Side, Sort, Status, Step, Store};
@@ -80,9 +81,17 @@ pub struct Shown<'d> {
     pub(crate) renames: Renames,
     /// The indexes of the changes that were asked for, in path order.
     pub(crate) chosen: Vec<usize>,
+    /// The paths that were named.
+    named: Vec<AbsPath>,
 }
 
 impl Shown<'_> {
+    /// Sums up the changes that were asked for.
+    pub(crate) fn summary(&self, desk: &Desk) -> Result<Summary, Error> {
+        let Self { store, session, changes, sides, renames, chosen, named, .. } = self;
+        summary::of_chosen((desk, store, session), (changes, sides), (chosen, named, Some(renames)))
+    }
+
     /// The changes that were asked for, in path order: `created`, `modified`, `deleted`, `metadata` or `times` (the mtime alone).
     pub fn changes(&self) -> impl Iterator<Item = (&Path, &'static str)> {
         let change = |i: &usize| &self.changes.list[*i];
@@ -123,7 +132,8 @@ pub fn show<'d>(desk: &'d Desk, key: Option<&str>, paths: &[TypedPath]) -> Resul
     let sides = session.sides(changes.list.len())?;
     let renames = renames(desk, &session, &changes.list, &sides);
     let chosen = chosen(session.id(), &changes, paths)?;
-    Ok(Shown { store, session, standing, run, changes, sides, renames, chosen })
+    let named = all_named(session.id(), (&changes, &[]), paths)?;
+    Ok(Shown { store, session, standing, run, changes, sides, renames, chosen, named })
 }
 
 /// The record of the command at the head: a session that was rewound stands at an earlier one than the last.
@@ -137,8 +147,8 @@ pub fn at_head(session: &Session, run: Option<Run>) -> Result<Option<Run>, Error
     let list = session.steps()?;
     Ok(Some(match list.steps.into_iter().find(|step| step.n == head) {
         Some(step) => {
-            let Step { argv, cwd, uid, by, started, took, ending, .. } = step;
-            Run { argv, cwd, uid, by, started, took, ending, ..run }
+            let Step { command, uid, beside, .. } = step;
+            Run { command, uid, beside, ..run }
         }
         None => run,
     }))

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::desk::{Caller, Desk};
+use super::desk::{CalledFrom, Caller, Desk};
 use super::error::{is_inside, patch_unasked};
 use super::fact::Fact;
 use super::parts::select::Selection;
@@ -13,7 +13,7 @@ use crate::compare::Sources;
 use crate::engine::{Progress, Unwatched};
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Fs, interrupt, lease, resolve};
-use crate::session::{ActingAgent, Id, Store};
+use crate::session::{ActingAgent, Header, Id, Store};
 use crate::settings::Settings;
 
 /// A program with a store.
@@ -44,6 +44,8 @@ impl Caller for Silent {
         Err(patch_unasked())
     }
 
+    fn notify(&self, _: &[String], _: &Header) {}
+
     fn progress(&self) -> Box<dyn Progress> {
         Box::new(Unwatched)
     }
@@ -67,9 +69,9 @@ impl Desk {
         interrupt::leave_to_the_program();
         lease::ignore_what_would_end_it();
         let store = resolve::absolute(path.as_ref())?;
-        let desk = Self::new(Settings::defaults(None, None), Rc::new(Silent { store }), (true, false, false));
+        let desk = Self::new(Settings::defaults(None, None), Rc::new(Silent { store }), (true, false, CalledFrom::Here));
         let store = desk.made_store()?;
-        drop(desk.store.set(Some(store)));
+        drop(desk.store.set(store));
         Ok(desk)
     }
 }

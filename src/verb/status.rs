@@ -7,17 +7,18 @@ use serde::{Serialize, Serializer};
 use super::act::unconfirmed::Waiting;
 use super::act::unconfirmed::waiting;
 use super::error::{snapshot_unread, snapshots_of_unknown};
-use super::prunable::Committed;
-use super::prunable::may_go;
+use super::prunable::keeps_overwritten;
+use super::resolve::service_rows::{ServiceRow, services_of};
 use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::error::Error;
-use crate::fs::AbsPath;
-use crate::session::{Broken, Header, Id, Session, Status, Store, bytes_used, is_awaited, is_needed, run_in_place};
+use crate::fs::{AbsPath, Fs};
+use crate::session::{Broken, Header, Id, Session, Size, Status, Store, is_awaited, is_needed, run_in_place, sizes};
 use crate::snapshot::{Fault, Series, bytes_used as used_by_snapshots, series as snapshots};
 
 /// A store, and what others know of it.
 pub struct Known<'k> {
+    pub fs: &'k Fs,
     pub path: AbsPath,
     /// `None` if there is none yet.
     pub store: Option<&'k Store>,
@@ -77,6 +78,9 @@ pub struct Steps {
 pub struct Running {
     pub session: Id,
     pub changes: u64,
+    /// The services that run in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceRow>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -115,18 +119,24 @@ pub struct Prunable {
 /// # Errors
 /// It cannot be read. A session or a snapshot that cannot be read is no error.
 pub fn status(known: Known<'_>) -> Result<Overview, Error> {
-    let Known { path, store, warn_bytes, journaled, so_far } = known;
+    let Known { fs, path, store, warn_bytes, journaled, so_far } = known;
     let (headers, damaged) = of(store, Store::headers)?;
     let interrupted = of(store, |store| Ok([cut_off(store, journaled), run_in_place::cut_off(store)?].concat()))?;
-    let sizes = of(store, |store| headers.iter().map(|header| bytes_used(store, &header.id)).collect::<Result<Vec<u64>, _>>())?;
+    let sizes = of(store, |store| sizes(fs, store, &headers))?;
     let snapshots = of(store, Snapshots::of)?;
-    let bytes = snapshots.room.bytes + sizes.iter().sum::<u64>();
-    let running = |session: Session| Running { changes: session.header.counts.changes, session: session.header.id };
+    let bytes = sizes.iter().fold(snapshots.room.bytes, |sum, size| sum.saturating_add(size.bytes));
+    let running = |store: &Store, session: Session| Running {
+        services: services_of(store, session.id()),
+        changes: session.header.counts.changes,
+        session: session.header.id,
+    };
     Ok(Overview {
         store: StoreRow { path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes },
         sessions: counts(store, &headers),
         steps: Steps::of(&headers),
-        running: of(store, |store| Ok(headers.iter().filter_map(|header| so_far(store, header)).map(running).collect()))?,
+        running: of(store, |store| {
+            Ok(headers.iter().filter_map(|header| so_far(store, header)).map(|of| running(store, of)).collect())
+        })?,
         snapshots,
         interrupted,
         left: headers.iter().filter(|header| !header.left.is_empty() && header.discarded.is_none()).cloned().collect(),
@@ -210,19 +220,19 @@ impl Snapshots {
 }
 
 impl Prunable {
-    fn of<'h>(store: &Store, headers: impl Iterator<Item = (&'h Header, u64)>) -> Result<Self, Error> {
+    fn of<'h>(store: &Store, headers: impl Iterator<Item = (&'h Header, Size)>) -> Result<Self, Error> {
         let mut sum = Self::default();
         for (header, size) in headers.filter(|(header, _)| header.status() != Status::Running) {
             let (count, bytes) = if is_needed(header) {
                 (&mut sum.needed, &mut sum.needed_bytes)
             } else if is_awaited(header) {
                 (&mut sum.pending, &mut sum.pending_bytes)
-            } else if may_go(store, header, Committed::Stays)? {
+            } else if !size.displaces || !keeps_overwritten(store, header)? {
                 (&mut sum.unneeded, &mut sum.unneeded_bytes)
             } else {
                 continue;
             };
-            (*count, *bytes) = (*count + 1, *bytes + size);
+            (*count, *bytes) = (*count + 1, bytes.saturating_add(size.bytes));
         }
         Ok(sum)
     }

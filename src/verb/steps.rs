@@ -13,7 +13,7 @@ use super::resolve::standing::is_held;
 use super::resolve::wanted_act::Want;
 use crate::error::Error;
 use crate::fs::{AbsPath, Time};
-use crate::session::{ActingAgent, Arg, Beside, Ending, Run, Session, Sort, Step, StepList, Store};
+use crate::session::{ActingAgent, Arg, CommandRecord, Ending, Run, Service, Session, Sort, Step, StepList, Store};
 use crate::tree::time;
 
 /// The steps of a session, as JSON has them: docs/json.md.
@@ -57,19 +57,13 @@ struct Row<'a> {
     /// The step that it stands on; 0 is the tree as it was.
     on: u32,
     head: bool,
-    argv: &'a [Arg],
-    cwd: &'a AbsPath,
+    #[serde(flatten)]
+    command: CommandRow<'a>,
     uid: u32,
-    by: Option<&'a ActingAgent>,
-    #[serde(with = "time")]
-    started: Time,
-    took_ns: Option<u64>,
-    /// `null` if recant was killed before the end of the command.
-    ending: Option<Ending>,
     unsynced: bool,
     /// The commands that joined it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    beside: Vec<BesideRow<'a>>,
+    beside: Vec<CommandRow<'a>>,
     changes: BTreeMap<Sort, u64>,
     /// The paths that left the session at it.
     #[serde(skip_serializing_if = "is_zero")]
@@ -84,15 +78,10 @@ impl<'a> Row<'a> {
             n: step.n,
             on: step.on,
             head: step.n == head,
-            argv: &step.argv,
-            cwd: &step.cwd,
+            command: CommandRow::new(&step.command),
             uid: step.uid,
-            by: step.by.as_ref(),
-            started: step.started,
-            took_ns: step.took,
-            ending: step.ending,
             unsynced: step.unsynced,
-            beside: step.beside.iter().map(BesideRow::new).collect(),
+            beside: step.beside.iter().map(CommandRow::new).collect(),
             changes: sorts.into_iter().map(|sort| (sort, count(step, sort))).collect(),
             left: step.left,
             held_bytes: step.held,
@@ -100,23 +89,28 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A command that joined another one.
+/// A command that was run, or runs.
 #[derive(Serialize)]
-struct BesideRow<'a> {
+struct CommandRow<'a> {
     argv: &'a [Arg],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
     cwd: &'a AbsPath,
     by: Option<&'a ActingAgent>,
     #[serde(with = "time")]
     started: Time,
     took_ns: Option<u64>,
-    /// `null` while it runs, or if it was killed together with the other one.
+    /// `null` while it runs, or if it was killed, or recant was, before it ended.
     ending: Option<Ending>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<&'a Service>,
 }
 
-impl<'a> BesideRow<'a> {
-    fn new(beside: &'a Beside) -> Self {
-        let Beside { argv, cwd, by, started, took, ending } = beside;
-        Self { argv, cwd, by: by.as_ref(), started: *started, took_ns: *took, ending: *ending }
+impl<'a> CommandRow<'a> {
+    fn new(record: &'a CommandRecord) -> Self {
+        let CommandRecord { argv, label, cwd, by, started, took, ending, service } = record;
+        let (label, by, service) = (label.as_deref(), by.as_ref(), service.as_ref());
+        Self { argv, label, cwd, by, started: *started, took_ns: *took, ending: *ending, service }
     }
 }
 
@@ -135,20 +129,17 @@ struct Running<'a> {
     /// The number of the step that it makes if it changes something.
     n: u32,
     on: u32,
-    argv: &'a [Arg],
-    cwd: &'a AbsPath,
+    #[serde(flatten)]
+    command: CommandRow<'a>,
     uid: u32,
-    by: Option<&'a ActingAgent>,
-    #[serde(with = "time")]
-    started: Time,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    beside: Vec<BesideRow<'a>>,
+    beside: Vec<CommandRow<'a>>,
 }
 
 impl<'a> Running<'a> {
     fn new(n: u32, on: u32, run: &'a Run) -> Self {
-        let beside = run.beside.iter().map(BesideRow::new).collect();
-        Self { n, on, argv: &run.argv, cwd: &run.cwd, uid: run.uid, by: run.by.as_ref(), started: run.started, beside }
+        let beside = run.beside.iter().map(CommandRow::new).collect();
+        Self { n, on, command: CommandRow::new(&run.command), uid: run.uid, beside }
     }
 }
 
@@ -195,8 +186,6 @@ pub fn of(session: &Session) -> Result<StepList, Error> {
 
 /// The command that runs in a session, with the number that its step will have.
 fn running(session: &Session) -> Result<Option<(u32, Run)>, Error> {
-    let header = &session.header;
-    let run = if header.lines > 0 { session.going_on()? } else { session.run()? };
     let beside = session.beside()?;
-    Ok(run.map(|run| (header.next_step(), Run { beside, ..run })))
+    Ok(session.run_under_way()?.map(|run| (session.header.next_step(), Run { beside, ..run })))
 }

@@ -44,7 +44,7 @@ const fn row(name: &'static str, wants: Option<Want>, effect: Effect, decider: D
 }
 
 /// All verbs that are called, those of a group together.
-pub static VERBS: [Row; 52] = [
+pub static VERBS: [Row; 53] = [
     row("run", Some(Want::GoOn), Changes, Owner),
     row("shell", Some(Want::GoOn), Changes, Owner),
     row("rewind", Some(Want::Rewind), Changes, Owner),
@@ -66,6 +66,7 @@ pub static VERBS: [Row; 52] = [
     row("cat", Some(Want::Look), Shows, Anyone),
     row("status", None, Nothing, Anyone),
     row("log", None, Shows, Anyone),
+    row("await", Some(Want::Look), Shows, Anyone),
     row("commit", Some(Want::Commit), Changes, Person),
     row("confirm", Some(Want::Confirm), Changes, Person),
     row("rollback", Some(Want::RollBack), Changes, Person),

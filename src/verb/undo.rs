@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::act::acted::Acted;
-use super::agent::project_turns::are_there;
+use super::agent::project_turns::Here;
 use super::desk::Desk;
 use super::discard::{Sessions, again};
 use super::error::{self, Never};
@@ -15,6 +15,7 @@ use super::resolve::scope::Scope;
 use super::resolve::target::{Target, What};
 use super::resolve::wanted_act::Want;
 use super::rollback::{Rollback, rollback};
+use super::summary::{self, Way};
 use crate::engine::{Report, Verb, recover_and_lock};
 use crate::error::Error;
 use crate::session::{Acts, BROUGHT_BACK, Checkpoint, Header, Id, Inverse, Status, Store, TakesBack, UndoableAct, log};
@@ -288,10 +289,11 @@ fn of_session(desk: &Desk, store: &Store, key: &str) -> Result<UndoableAct, Erro
 
 /// Asks about what an act's inverse would do to the tree.
 fn ask(desk: &Desk, store: &Store, deed: &UndoableAct, would: &Report) -> Result<(), Error> {
-    if would.rows.is_empty() {
+    if would.rows.is_empty() || desk.yes || !desk.can_ask {
         return Ok(());
     }
-    desk.confirm(Question::Undo { act: &what(store, deed), would, id: &deed.session })
+    let summed = summary::of_report(desk, (&deed.session, Way::of(would.verb)), would);
+    desk.confirm(Question::Undo { act: &what(store, deed), would, id: &deed.session, summed })
 }
 
 /// An act in words: what it was, on what, when and by whom.
@@ -332,7 +334,7 @@ fn bring_back(
 fn say_turns(desk: &Desk, store: &Store, deed: &UndoableAct) {
     let session = store.session(&deed.session).ok();
     let command = session.and_then(|session| session.header.command);
-    if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| are_there(desk)) {
+    if let Some(install) = command.filter(|of| of.starts_with("agent install ")).filter(|_| Here::if_any(desk).is_some()) {
         desk.caller.tell(Fact::TakesHooksAway(&install));
     }
 }

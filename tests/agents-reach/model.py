@@ -205,6 +205,7 @@ class Handler(BaseHTTPRequestHandler):
             request = json.loads(body or b"{}")
         except ValueError:
             return self.send_plain({"error": {"message": "the stand-in reads JSON alone"}}, 400)
+        self.server.asked.append(json.dumps(request, ensure_ascii=False))
         path = self.path.split("?")[0]
         self.note(path.strip("/").replace("/", "-").replace(":", "-")[-40:], request)
         if path.endswith("/count_tokens"):
@@ -394,6 +395,8 @@ class Model(ThreadingHTTPServer):
         self.log = log
         self.lock = threading.Lock()
         self.count = self.calls = 0
+        # The requests, as JSON.
+        self.asked = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def __enter__(self):

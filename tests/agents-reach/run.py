@@ -4,8 +4,8 @@
     run.py [AGENT…] --recant PATH [--agents DIR] [--keep]
 
 Each agent gets a HOME and a project of its own, does two turns (its own tools and shell commands write, replace, remove, link and make
-executable), and then has to be known by `agent status`, be told by `agent turns`, and be undone by `agent undo 1` to the byte; the redo and
-`agent uninstall` are exact, too. No account, no model, no network but npm's registry, to install. Closing line: N passed, N failed, N skipped.
+executable), and then has to be known by `agent status`, have told its model what is covered or held, be told by `agent turns`, and be undone
+by `agent undo 1` to the byte; the redo and `agent uninstall` are exact, too. No account, no model, no network but npm's registry, to install. Closing line: N passed, N failed, N skipped.
 """
 import argparse
 import collections
@@ -45,7 +45,8 @@ SCRIPTS = {
     "inner": [["shell", "echo inner > inner.txt"], ["text", "The inner part is done."]],
 }
 PARTS = ("first", "second")
-# What goes through the shell is held, what a tool writes by itself is refused.
+# They give their model what a hook says at the start.
+TOLD = ("claude", "codex", "gemini")
 # What an agent sets for its commands would make recant refuse, as it does an agent; a person's shell has none of it.
 OF_AGENTS = ("CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "PI_", "CURSOR", "RECANT", "AI_AGENT", "AGENT")
 
@@ -138,11 +139,18 @@ def drive(agent, project):
                                   capture_output=True, text=True)
             said = (done.stdout + done.stderr).strip()[-400:]
             demand(done.returncode == 0 and f"The {part} part is done." in done.stdout, f"turn {turn}: exit {done.returncode}: {said}")
+            was_told(agent, model, f"recant: your turns in {project.path} can be taken back", f"turn {turn}")
             trees.append(tree(project.path))
             demand(differing(*trees[-2:]), f"turn {turn} changed nothing")
     for path in ("made.txt", "deep/file-er/file", "second.txt", "new.gen"):
         demand(path in trees[-1], f"the agent has not made {path}")
     return settings, trees
+
+
+def was_told(agent, model, line, turn):
+    """What recant says at the start of a conversation is in what the model is asked."""
+    if agent.name in TOLD:
+        demand(line in model.asked[-1], f"{turn}: the model was not told: {line}")
 
 
 def check(agent, project):
@@ -188,7 +196,8 @@ def check_borders(project, after):
 
 
 def check_held(agent, project):
-    """The same two turns in `recant agent run`: nothing on the tree, then the second undone in the session, the rest committed, and back."""
+    """The same two turns in `recant agent run`, which reaches the stand-in alone: nothing on the tree, then the second undone in the session,
+    the rest committed, and back."""
     before = tree(project.path)
     bin = os.path.join(project.home, "..", "bin")
     os.mkdir(bin)
@@ -213,11 +222,13 @@ def check_held(agent, project):
         session = f"{agent.name}-project"
         for turn, part in enumerate(PARTS, 1):
             words = agent.arguments(f"Please do the {part} part. [[play {part}]]", turn)
-            words = [project.recant, "agent", "run", *(["--session", session] if turn > 1 else []), agent.name, *words]
+            listed = ["--network", model.url.removeprefix("http://")]
+            words = [project.recant, "agent", "run", *listed, *(["--session", session] if turn > 1 else []), agent.name, *words]
             done = subprocess.run(["timeout", "120", *words], cwd=project.path, env=environment, stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True)
             said = (done.stdout + done.stderr).strip()[-1200:]
             demand(done.returncode == 0 and f"The {part} part is done." in done.stdout, f"held turn {turn}: exit {done.returncode}: {said}")
+            was_told(agent, model, "recant: held: what you change in files lies in session ", f"held turn {turn}")
             exactly(tree(project.path), before, f"held turn {turn} is on the tree")
             exactly(settings_of(project), settings, f"held turn {turn} has changed settings")
             trees.append(seen())

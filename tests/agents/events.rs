@@ -1,7 +1,7 @@
 //! What real agents tell their hooks (tests/fixtures/agents) is understood, and answered as each of them expects.
 
-use crate::common::World;
-use serde_json::Value;
+use crate::common::{Said, World, recant};
+use serde_json::{Value, json};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/agents");
 
@@ -58,8 +58,12 @@ fn the_payloads_of_every_agent_make_its_turns_and_are_answered_as_it_expects() {
             let said = world.call(["hook", agent]).stdin(&text).run().ok();
             assert_eq!(said.stderr(), "", "{directory}/{name}");
             // Codex and Gemini CLI want JSON; to the others silence is no opinion.
+            let starts = name.contains("SessionStart") && matches!(agent, "claude" | "codex" | "gemini");
             let expected = if matches!(agent, "codex" | "gemini") { "{}\n" } else { "" };
-            assert_eq!(said.stdout(), expected, "{directory}/{name}");
+            assert!(
+                said.stdout() == expected || starts && context(&said).contains("can be taken back"),
+                "{directory}/{name}: {said}"
+            );
         }
         let turns = world.recant("agent turns --json").ok().json()["turns"].as_array().expect("a list").clone();
         let prompts: Vec<&str> = turns.iter().rev().map(|turn| turn["prompt"].as_str().expect("a text")).collect();
@@ -105,4 +109,46 @@ fn commands_of_claude_are_told_who_runs_them_once_a_session() {
     assert_eq!(text.lines().count(), 1, "{text}");
     let said = world.program("sh", ["-c", &format!(". {}; echo $RECANT_AGENT $RECANT_AGENT_SESSION", file.display())]).run().ok();
     assert_eq!(said.stdout(), "claude it's\n");
+}
+
+/// What `hook` prints when a conversation of an agent starts, for the agent to read.
+fn context(said: &Said) -> String {
+    let answer = &said.json_lines()[0]["hookSpecificOutput"];
+    assert_eq!(answer["hookEventName"], "SessionStart", "{said}");
+    answer["additionalContext"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_agent_is_told_at_its_start_what_is_covered_pending_or_held() {
+    let world = World::new();
+    world.mkdir(".git");
+    for source in ["startup", "resume", "compact"] {
+        for agent in ["claude", "codex", "gemini"] {
+            let event = json!({ "session_id": "s", "hook_event_name": "SessionStart", "source": source, "cwd": world.tree() });
+            let said = world.call(["hook", agent]).stdin(event.to_string()).run().ok();
+            assert_eq!(context(&said), format!("recant: your turns in {} can be taken back", world.tree().display()), "{said}");
+        }
+    }
+    world.recant("run -q -n one -- touch a b").ok();
+    world.recant("run -q -n two -- touch c").ok();
+    let event =
+        json!({ "session_id": "s", "hook_event_name": "SessionStart", "source": "compact", "cwd": world.tree() }).to_string();
+    let said = world.call(["hook", "claude"]).stdin(&*event).run().ok();
+    assert!(context(&said).ends_with("; pending: 3 changes in 2 sessions; recant shows it"), "{said}");
+    // Those of another project are not counted.
+    let elsewhere = world.root().join("elsewhere");
+    std::fs::create_dir_all(elsewhere.join(".git")).unwrap();
+    let there = json!({ "session_id": "t", "hook_event_name": "SessionStart", "source": "startup", "cwd": elsewhere });
+    let said = world.call(["hook", "claude"]).stdin(there.to_string()).run().ok();
+    assert!(context(&said).ends_with("can be taken back"), "{said}");
+    // Held in any run, it is told so, and of which session.
+    let line = format!("touch d; printf %s '{event}' | {} hook claude", recant());
+    let said = world.call(["run", "-q", "-n", "held", "--", "sh", "-c", &line]).run().ok();
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let wanted = format!("recant: held: what you change in files lies in session {} until a person commits it", &id[16..]);
+    assert!(context(&said).starts_with(&wanted), "{said}");
+    // One that reads no context gets none.
+    let event = json!({ "sessionId": "s", "hook_event_name": "SessionStart", "source": "new", "cwd": world.tree() });
+    let said = world.call(["hook", "copilot"]).stdin(event.to_string()).run().ok();
+    assert!(said.stdout().is_empty() && said.stderr().is_empty(), "{said}");
 }

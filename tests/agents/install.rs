@@ -560,17 +560,13 @@ fn status_knows_how_gemini_and_copilot_leave_hooks_out() {
 fn the_guide_is_short() {
     let said = world().recant("agent guide").ok();
     let guide = said.stdout();
-    assert!(guide.lines().count() <= 25 && guide.lines().all(|line| line.len() <= 80), "{guide}");
-    for word in [
-        "recant run",
-        "recant status --brief",
-        "recant diff NAME --brief",
-        "recant steps",
-        "recant rewind",
-        "recant agent undo",
-        "person",
-    ] {
-        assert!(guide.contains(word), "{word}");
+    assert!(guide.len() <= 900 && guide.lines().all(|line| line.len() <= 80), "{guide}");
+    let first = guide.lines().find(|line| line.contains('`')).unwrap_or_default();
+    assert!(first.starts_with("`recant` shows"), "{guide}");
+    for word in
+        ["recant run", "recant diff NAME --stat", "recant steps", "recant rewind", "recant agent undo", "recant await", "person"]
+    {
+        assert!(flat(&said).contains(word), "{word}");
     }
 }
 

@@ -14,13 +14,14 @@ mod common;
 #[path = "../common/desk.rs"]
 mod desk;
 
-mod afford;
 mod borders;
 mod covered;
 mod crash;
+mod decision;
 mod events;
 mod install;
 mod mcp;
 mod planted;
+mod policy;
 mod run;
 mod turns;

@@ -19,7 +19,7 @@ shell() {
 }
 stop() { event Stop ",\"prompt_id\":\"p$n\""; }
 say() { echo "$1"; read -r go; }
-event SessionStart ',"source":"startup"'
+event SessionStart ',"source":"startup"' > /dev/null
 . "$HOME/plan"
 "#;
 
@@ -186,14 +186,13 @@ say status recant status
 say bare recant
 say diff recant diff --stat
 say path recant diff last lib.rs --stat
-say json recant diff --brief
+say json recant diff --stat --json
 say steps recant steps
 say commit recant commit last
 say id recant commit "$(basename "$(recant steps --json | sed 's/.*"session":"\([^"]*\)".*/\1/')")"
 say rollback recant rollback last -y
 say redo recant redo last
 say tool recant diff --tool=touch
-say with recant diff last --with last
 say store recant --store "$HOME/other" diff --stat
 say doctor recant doctor
 say run recant run -- echo within"#;
@@ -206,6 +205,9 @@ say run recant run -- echo within"#;
         for name in ["status", "bare"] {
             let text = part(name);
             assert!(text.contains("running") && text.contains("lib.rs") && text.ends_with("-> 0"), "{text}");
+            // In a line what an agent has to know: none of it is real.
+            let id = desk.id();
+            assert_eq!(text.lines().next(), Some(&*format!("held: session {} (claude-tree), 2 changes", &id[16..])), "{text}");
         }
         assert!(part("diff").contains("lib.rs | 1 +") && part("diff").ends_with("-> 0"), "{}", part("diff"));
         assert!(part("path").contains("lib.rs") && !part("path").contains("other"), "{}", part("path"));
@@ -221,14 +223,8 @@ say run recant run -- echo within"#;
             );
             assert!(text.ends_with("-> 1"), "{text}");
         }
-        for name in ["tool", "with"] {
-            assert!(
-                part(name).contains("inside a run recant shows what the run holds") && part(name).ends_with("-> 1"),
-                "{}",
-                part(name)
-            );
-        }
-        assert!(part("doctor").contains("where only 'recant run' can be used"), "{}", part("doctor"));
+        assert!(part("tool").contains("inside a run recant only looks") && part("tool").ends_with("-> 1"), "{}", part("tool"));
+        assert!(part("doctor").contains("where recant only runs commands, and looks"), "{}", part("doctor"));
         assert!(part("run").contains("holds its changes") && part("run").contains("within"), "{}", part("run"));
         assert!(!part("store").ends_with("-> 0"), "{}", part("store"));
         assert_eq!(desk.world.read("lib.rs"), "one\n");
@@ -313,6 +309,28 @@ fn the_settings_replace_what_stays_real_and_what_is_recorded() {
 }
 
 #[test]
+fn secrets_are_closed_to_it_but_for_its_own_credentials() {
+    with_agent(|desk| {
+        let script = "printf -- '-----BEGIN PRIVATE KEY-----\nsesame\n' > key; mkdir -p .ssh .codex; mv key .ssh/id_rsa; \
+                      echo sesame > .codex/auth.json; echo sesame > .netrc";
+        desk.bare(&desk.world.root().join("home"), script);
+        let reads = "cat ~/.claude/.credentials.json; cat ~/.ssh/id_rsa ~/.codex/auth.json ~/.netrc; true";
+        let said = held(desk, reads).ok();
+        assert_eq!(said.stdout(), "1\n", "{said}");
+        assert!(said.stderr().contains("closed to it: 3 paths (an agent's credentials, passwords, ssh keys)"), "{said}");
+        let said = agent(desk, "--open ../home/.ssh --open ../home/.codex/auth.json claude").run().ok();
+        assert_eq!(said.stdout().matches("sesame").count(), 2, "{said}");
+        // Also where the session holds them.
+        let login = ["run", "--session", "claude-tree", "--", "sh", "-c", "echo 2 > ~/.claude/.credentials.json; echo h > h"];
+        desk.call(login).run().ok();
+        let said = agent(desk, "--session claude-tree claude").run().ok();
+        assert_eq!(said.stdout(), "2\n", "{said}");
+        desk.world.config("[agent]\nclosed = []\n");
+        assert_eq!(held(desk, reads).ok().stdout().matches("sesame").count(), 3);
+    });
+}
+
+#[test]
 fn a_second_session_gets_a_number_and_a_named_one_goes_on_with_its_turns() {
     with_agent(|desk| {
         held(desk, "prompt 1; n=1 shell 'echo 1 > one'; stop").ok();
@@ -379,19 +397,12 @@ fn what_it_leaves_running_ends_with_it_and_a_killed_recant_leaves_no_door() {
         let mut at_work = AtWork::begin(desk);
         at_work.waits("ready");
         let id = desk.ids().last().unwrap().clone();
-        let doors = || {
-            let all = std::fs::read_dir("/proc").unwrap().flatten();
-            let words = all.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-            words
-                .filter(|words| {
-                    words.windows(id.len()).any(|part| part == id.as_bytes()) && words.windows(6).any(|part| part == b"--door")
-                })
-                .count()
-        };
-        assert_eq!(doors(), 1);
+        let door = desk.world.session(&id).join("inner/door");
+        let is_open = || std::os::unix::net::UnixStream::connect(&door).is_ok();
+        assert!(is_open());
         at_work.child.kill().unwrap();
         at_work.child.wait().unwrap();
-        until("the door is shut", || doors() == 0);
+        until("the door is shut", || !is_open());
         assert_eq!(desk.paths(&id), ["lib.rs"]);
         desk.recant(&format!("discard {id} --now -y")).ok();
         assert!(!desk.world.session(&id).join("inner").exists());
@@ -429,7 +440,7 @@ fn asks(door: &std::path::Path, request: &serde_json::Value) -> (String, String,
 }
 
 #[test]
-fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
+fn the_door_shows_sessions_and_does_nothing_else_whoever_asks() {
     with_agent(|desk| {
         desk.recant("session new").ok();
         let other = desk.ids()[0].clone();
@@ -457,23 +468,20 @@ fn the_door_shows_its_own_session_and_does_nothing_else_whoever_asks() {
             &["commit", &*id][..],
             &["discard", &id, "-y"],
             &["run", "--", "touch", file],
-            &["diff", &other],
-            &["diff"],
-            &["show", "last"],
-            &["diff", &id, "--with", &other],
             &["diff", &id, "--html", "-o", file],
             &["diff", &id, "--tool=touch"],
             &["--store", elsewhere.to_str().unwrap(), "diff", &id],
             &["-H", "local", "diff", &id],
             &["--far", "::", "diff", &id],
             &["cat", &id, "lib.rs"],
-            &["list"],
-            &["far", "--door", &id],
+            &["review", &other],
+            &["session", "export", &other],
+            &["far", "--held"],
             &["diff", &id, "--no-such-option"],
             &[],
         ] {
             let (out, errors, status) = asks(&door, &request(words, none.clone()));
-            assert!(errors.contains("inside a run recant shows what the run holds"), "{words:?}: {out}{errors}");
+            assert!(errors.contains("inside a run recant only looks"), "{words:?}: {out}{errors}");
             assert_eq!((out, status), (String::new(), None), "{words:?}");
         }
         // What is no request ends the connection, and the door stays open.
@@ -668,7 +676,7 @@ fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside(
         let lines = [
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}"#.to_owned(),
             call(1, "diff", "{}"),
-            call(2, "status", "{}"),
+            call(2, "changes", "{}"),
             call(3, "steps", "{}"),
             call(4, "commit", r#"{"session":"last"}"#),
             call(5, "hold_run", r#"{"shell":"true"}"#),
@@ -678,11 +686,11 @@ fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside(
             said.stdout().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         answers.sort_by_key(|answer| answer["id"].as_u64());
         assert_eq!(answers.len(), 6, "{said}");
-        let told = |n: usize| answers[n]["result"]["structuredContent"].clone();
-        for n in [1, 2] {
-            assert!(told(n)["changes"].to_string().contains("made"), "{said}");
-        }
-        assert!(told(1)["patch"]["lines"].to_string().contains("+in"), "{said}");
+        let told = |n: usize| -> serde_json::Value {
+            serde_json::from_str(answers[n]["result"]["content"][0]["text"].as_str().expect("text")).expect("JSON")
+        };
+        assert!(told(1)["patch"].as_str().is_some_and(|patch| patch.contains("+in")), "{said}");
+        assert!(told(2)["changes"].to_string().contains("made"), "{said}");
         assert!(told(4)["remedy"].as_str().unwrap().starts_with("the person outside does that: recant review "), "{said}");
         assert!(told(5)["message"].as_str().unwrap().contains("run it by yourself"), "{said}");
         assert!(!desk.world.exists("made"));
@@ -692,7 +700,7 @@ fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside(
 #[test]
 fn the_script_for_editors_starts_their_own_agent_or_that_of_the_path_held() {
     with_agent(|desk| {
-        let (root, page) = (desk.world.root().display().to_string(), include_str!("../../docs/agents.md"));
+        let (root, page) = (desk.world.root().display().to_string(), include_str!("../../docs/howto/editor.md"));
         let script = page.split("    #!/bin/sh").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("the script");
         std::fs::write(format!("{root}/bin/held-claude"), format!("#!/bin/sh{script}\n")).unwrap();
         std::fs::create_dir(format!("{root}/own")).unwrap();
@@ -711,5 +719,46 @@ fn the_script_for_editors_starts_their_own_agent_or_that_of_the_path_held() {
         let said = starts("--output-format x");
         assert!(!said.stdout().contains("brought along") && said.stdout().contains("got: --output-format x"), "{said}");
         assert!(!desk.world.exists("made"));
+    });
+}
+
+/// A server that answers every request with this word; its port.
+fn answering(word: &'static str) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut asked in listener.incoming().flatten() {
+            let _request = asked.read(&mut [0; 4096]);
+            let length = word.len();
+            let _gone = write!(asked, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{word}");
+        }
+    });
+    port
+}
+
+#[test]
+fn an_agent_with_a_list_of_hosts_reaches_its_model_and_these_and_without_one_all() {
+    if !desk::has("curl") {
+        return;
+    }
+    with_agent(|desk| {
+        let [model, listed, other] = ["model", "listed", "other"].map(answering);
+        plan(desk, &format!("for port in {model} {listed} {other}; do curl -s http://localhost:$port/; echo; done"));
+        let ask = |options: &str| {
+            let call =
+                agent(desk, &format!("{options} claude")).env("ANTHROPIC_BASE_URL", format!("http://localhost:{model}/v1"));
+            call.run().ok()
+        };
+        let refused = |port: u16| format!("recant: localhost:{port} is not listed by --network\n");
+        let one = format!("--network localhost:{listed}");
+        assert_eq!(ask("").stdout(), "model\nlisted\nother\n");
+        assert_eq!(ask(&one).stdout(), format!("model\nlisted\n{}\n", refused(other)));
+        desk.world.config("agent.network = []\n");
+        assert_eq!(ask("").stdout(), format!("model\n{}\n{}\n", refused(listed), refused(other)));
+        let said = ask(&one);
+        assert_eq!(said.stdout(), format!("model\nlisted\n{}\n", refused(other)));
+        assert!(said.stderr().contains(&format!("refused: localhost:{other}; --network localhost:{other} opens it")), "{said}");
+        desk.world.config(&format!("agent.network = ['localhost:{listed}']\n"));
+        assert_eq!(ask(&format!("--network localhost:{other}")).stdout(), "model\nlisted\nother\n");
     });
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::common::{self, Said, World};
 use crate::desk::{self, Desk, each};
 
@@ -484,5 +486,82 @@ fn git_clones_a_directory_in_each_step_whatever_the_names_of_its_files() {
         desk.recant("rollback s").ok();
         desk.recant("redo s").ok();
         before.assert_same(&desk.world.manifest(), "taken back and done again");
+    });
+}
+
+#[test]
+fn a_summary_says_what_git_did_and_has_what_git_tracks_by_itself() {
+    each_with_git(|desk| {
+        desk.bare(
+            &desk.world.tree(),
+            "mkdir build; echo 1 > build/config; echo 1 > build/rules; echo 1 > README; git add .; git commit -qm two",
+        );
+        desk.run(
+            "echo 2 > README; echo 2 > build/config; echo 2 > build/rules; touch build/made build/more; git checkout -qb topic; \
+             echo x > x; git add README x; git commit -qm three; echo y >> x; git commit -qam four; git tag v1; echo z > z; git add z; \
+             git stash -q; git branch other; echo '#!/bin/sh' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit",
+        )
+        .ok();
+        let said = desk.recant("diff last --stat").ok().stdout();
+        let before =
+            |text: &str| said.lines().position(|line| line.starts_with(text)).unwrap_or_else(|| panic!("{text}: {said}"));
+        let order = [" .git/hooks/pre-commit | 1 +", " README", " build/config", " build/rules", " x ", " build/ ", " .git/ "]
+            .map(before);
+        assert!(order.is_sorted() && order[0] == 0, "{said}");
+        let summary = desk.recant("diff last --stat --json").ok().json()["summary"].clone();
+        let git = json!([
+            {"act": "head", "branch": "topic"},
+            {"act": "branch_created", "branch": "other"},
+            {"act": "branch_created", "branch": "topic"},
+            {"act": "commits", "branch": "topic", "count": 2},
+            {"act": "tags", "count": 1},
+            {"act": "stash"},
+            {"act": "index"}
+        ]);
+        let groups = summary["groups"].as_array().expect("a list");
+        assert_eq!((groups.len(), &groups[1]["git"]), (2, &git), "{summary}");
+        assert_eq!((&groups[0]["kind"], &groups[0]["created"], &groups[0]["modified"]), (&"built".into(), &2.into(), &0.into()));
+
+        desk.recant("commit last").ok();
+        desk.run("git checkout -q main; git branch -qD other; git commit -q --amend -m 2; git pack-refs --all; git checkout -q --detach topic").ok();
+        let groups = desk.recant("diff last --stat --json").ok().json()["summary"]["groups"].clone();
+        let git = json!([
+            {"act": "head"},
+            {"act": "branch_moved", "branch": "main"},
+            {"act": "branch_deleted", "branch": "other"}
+        ]);
+        assert_eq!(groups[0]["git"], git, "{groups}");
+    });
+}
+
+#[test]
+fn git_applies_a_relative_patch_inside_a_repository() {
+    each_with_git(|desk| {
+        desk.bare(&desk.world.tree(), "mkdir sub; echo 1 > 'sub/a b'; echo gone > gone; git add .; git commit -qm two");
+        desk.run(
+            "echo 2 > f; echo 2 > 'sub/a b'; rm gone; mkdir -p new/deep; printf 'x\\0' > new/deep/bin; echo new > new/file; chmod 600 g; \
+             echo elsewhere > ../elsewhere; git add -A . ; git commit -qm three",
+        )
+        .ok();
+        let relative = |options: &str, directory: &str| {
+            let words = format!("diff last {options}");
+            desk.call(words.split(' ')).cwd(desk.world.path(directory)).run().ok()
+        };
+        let said = relative("--relative new/file f sub gone", "");
+        assert!(!said.stdout().contains("tree/") && said.stdout().contains("--- a/sub/a b\t\n"), "{said}");
+        // From a directory below it is the same.
+        assert_eq!(relative("--relative", "sub").stdout(), relative("--relative", "").stdout());
+        let whole = relative("--relative", "");
+        assert!(whole.stderr().contains("of git itself, not shown") && !whole.stdout().contains(".git/"), "{whole}");
+        let below = relative("--relative=sub", "").stdout();
+        assert!(below.starts_with("diff --git \"a/a b\" \"b/a b\"") || below.starts_with("diff --git a/a b b/a b\n"), "{below}");
+        assert_eq!(below.matches("diff --git").count(), 1, "{below}");
+        let patch = desk.world.root().join("patch");
+        desk.world.write(&patch, said.stdout());
+        said_by_git(desk, &format!("apply {}", patch.display()));
+        assert_eq!(said_by_git(desk, "status --short"), " M f\n D gone\n M \"sub/a b\"\n?? new/");
+        for (path, content) in [("f", "2\n"), ("sub/a b", "2\n"), ("new/file", "new\n")] {
+            assert_eq!(desk.world.read(path), content, "{path}");
+        }
     });
 }

@@ -145,7 +145,7 @@ fn what_only_the_first_command_can_have_is_refused_by_name() {
         assert!(said.stderr().contains(option.split(' ').next().unwrap()), "{said}");
     }
     for act in ["commit s", "discard s -y", "rewind s 0"] {
-        assert!(desk.recant(act).with(6).stderr().contains("a command is running"), "{act}");
+        assert!(desk.recant(act).with(6).stderr().contains("has run in it since "), "{act}");
     }
     desk.held("--session s", "touch stop").run().ok();
     assert_eq!(ended(server).0, 0);
@@ -173,4 +173,96 @@ fn older_directories_are_renamed_beside_a_server_too() {
     desk.call(["run", "--session", "s", "--", "/usr/bin/python3", "-c", script]).run().ok();
     assert_eq!(ended(server).0, 0);
     assert_eq!(desk.recant("cat s e/in/f").ok().stdout(), "1\n");
+}
+
+/// The files of the session that only a run under way has.
+fn of_running(desk: &Desk) -> Vec<String> {
+    let session = desk.world.session(&desk.id());
+    let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_of_it = |name: &String| name == "join" || name.starts_with("beside.") || name.starts_with("present.");
+    names.filter(is_of_it).collect()
+}
+
+#[test]
+fn nothing_of_the_run_is_left_when_it_has_ended() {
+    each(|desk| {
+        let server = serve(desk, "", SERVER, "up");
+        desk.held("--session s", "touch stop").run().ok();
+        assert_eq!(ended(server).0, 0);
+        assert_eq!(of_running(desk), [""; 0]);
+    });
+}
+
+#[test]
+fn a_command_that_is_killed_together_with_the_run_is_told_as_cut_off() {
+    let desk = &own();
+    let first = desk.start("--session s", "echo up > up; echo ready; read go");
+    let mut second = desk.start("--session s", "echo in > in; echo ready; read go").child;
+    // Neither can tell how it ended.
+    let stands = rustix::process::Pid::from_child(&second);
+    rustix::process::kill_process(stands, rustix::process::Signal::STOP).unwrap();
+    first.kill();
+    until("the run is over", || desk.recant("list").ok().stdout().contains("cut off"));
+    assert_eq!(desk.paths("s"), ["in", "up"]);
+    let said = desk.recant("steps s").ok();
+    assert_eq!(said.stdout().matches("cut off").count(), 2, "{said}");
+    rustix::process::kill_process(stands, rustix::process::Signal::CONT).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(137));
+    assert_eq!(of_running(desk), [""; 0], "what it notes late is nothing");
+}
+
+#[test]
+fn a_command_that_never_began_is_no_line_of_the_step() {
+    let desk = &own();
+    let server = serve(desk, "", SERVER, "up");
+    desk.call(["run", "--session", "s", "--", "no-such-program"]).run().with(127);
+    assert_eq!(desk.recant("steps s --json").ok().json()["running"].get("beside"), None);
+    desk.held("--session s", "touch stop").run().ok();
+    assert_eq!(ended(server).0, 0);
+}
+
+#[test]
+fn what_fails_when_a_joined_command_has_run_is_not_told_as_a_failed_start() {
+    let desk = &own();
+    let server = serve(desk, "", SERVER, "up");
+    let (mut ran_and_failed, mut not_started) = (0, 0);
+    for n in 1.. {
+        let said = desk.held("--session s", &format!("echo {n} > ran-{n}")).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+        assert!(n < 50, "no end");
+        let has_run = desk.recant("diff s --name-only").ok().stdout().contains(&format!("/ran-{n}\n"));
+        match (has_run, said.status) {
+            (true, 0) => break,
+            (true, status) => {
+                assert!(status == 4 && said.stderr().contains("the command has run, and ended with 0"), "{n}: {said}");
+                ran_and_failed += 1;
+            }
+            (false, status) => {
+                assert_eq!(status, 125, "{n}: {said}");
+                not_started += 1;
+            }
+        }
+    }
+    assert!(ran_and_failed > 0 && not_started > 0, "{ran_and_failed} and {not_started}");
+    desk.held("--session s", "touch stop").run().ok();
+    assert_eq!(ended(server).0, 0);
+}
+
+#[test]
+fn who_cannot_act_hears_which_commands_run_and_since_when() {
+    let desk = &own();
+    let server = serve(desk, "", SERVER, "up");
+    for act in ["commit s", "discard s -y", "rewind s 0", "fork s"] {
+        let said = desk.recant(act).with(6);
+        assert!(said.stderr().contains(": \"sh -c echo up > up;…\" has run in it since "), "{act}: {said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{act}: {said}");
+    }
+    let other = desk.start("--session s", "echo ready; read go");
+    let said = desk.recant("commit s").with(6);
+    assert!(said.stderr().contains("\"sh -c echo ready; re…\": has run in it since "), "{said}");
+    assert!(said.stderr().contains("2 commands run in it"), "{said}");
+    // Who was killed is not there any more.
+    other.kill();
+    until("it is gone", || !desk.recant("commit s").with(6).stderr().contains("echo ready"));
+    desk.held("--session s", "touch stop").run().ok();
+    assert_eq!(ended(server).0, 0);
 }

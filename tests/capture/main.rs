@@ -15,16 +15,22 @@ mod desk;
 mod mounts;
 
 mod choice;
+mod closed;
 mod escapes;
 mod git;
 mod join;
+mod look;
 mod mounted;
+mod network;
 mod open_files;
 mod parts;
+mod places;
 mod programs;
+mod refused;
 mod renames;
 mod room;
 mod run;
+mod services;
 mod steps;
 mod steps_blocks;
 mod steps_crash;
@@ -38,8 +44,10 @@ const VIEW: &str = r"
 
 /// Kills a run, and waits until its init has ended all that it had started.
 fn killed(desk: &desk::Desk, waiting: desk::Waiting) {
+    let running = || desk.recant("list --all --json").ok().stdout().matches(r#""status":"running""#).count();
+    let before = running();
     waiting.kill();
-    common::until("the run ends", || desk.recant("list").ok().stdout().contains("cut off"));
+    common::until("the run ends", || running() < before);
 }
 
 /// A call at a terminal, for which this is typed.

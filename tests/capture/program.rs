@@ -47,8 +47,7 @@ fn attempt() -> Result<Ending, Error> {
     if !dirs.is_empty() {
         let confinement = Confinement::make(&dirs, &[], Network::Open)?;
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
-        let command =
-            Command { argv, env: Vec::new(), linger, network: Network::Open, keeps_before: false, listens: true, max_size: None };
+        let command = Command { linger, keeps_before: false, ..Command::new(argv) };
         return Ok(run_command(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
     }
     let request = Request {
@@ -74,18 +73,16 @@ fn attempt() -> Result<Ending, Error> {
     }
     let (sealed, net) = (Sealed::default(), Net::empty());
     let laid = plan.lay_out(&fs, &held, &[], (1, &sealed))?;
-    let ended = run_captured(
-        &laid,
-        &Command { argv, env: Vec::new(), linger, network: Network::Open, keeps_before: false, listens: true, max_size: None },
-        &mut |event| match event {
-            Event::SettingUp | Event::InMemory(_) => {}
-            Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
-            Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
-            Event::NoGroups(why) => eprintln!("without further groups: {why}"),
-            Event::Closed(fd, path) => eprintln!("descriptor {fd} ({path}) is closed"),
-            Event::NotFed(why) => eprintln!("input not read to its end: {why}"),
-        },
-    )?;
+    let ended = run_captured(&laid, &Command { linger, keeps_before: false, ..Command::new(argv) }, &mut |event| match event {
+        Event::SettingUp | Event::InMemory(_) | Event::Asked(_) | Event::Listens(_) | Event::Serves | Event::OnlyJoined(..) => {}
+        Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
+        Event::EndsRest(names) => eprintln!("ended: {}", names.join(" ")),
+        Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
+        Event::NoGroups(why) => eprintln!("without further groups: {why}"),
+        Event::Closed(fd, path) => eprintln!("descriptor {fd} ({path}) is closed"),
+        Event::NotFed(why) => eprintln!("input not read to its end: {why}"),
+        Event::RealOutput(path, _) => eprintln!("{path} is real"),
+    })?;
     if !ended.own_pids {
         eprintln!("without own PIDs");
     }

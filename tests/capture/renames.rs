@@ -110,9 +110,49 @@ print(bad, sum(len(files) for _, _, files in os.walk("last")))
     assert_eq!(said.stdout(), "[0, 0, 0, 0, 0, 0, 0, 0] 320\n", "{said}");
 }
 
+#[test]
+fn what_is_appended_to_while_its_directory_moves_stays_one_file() {
+    const APPENDS: &str = r#"
+import os, time
+def append(path):
+    n, end = 0, time.monotonic() + 20
+    while time.monotonic() < end:
+        try: fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        except FileNotFoundError: break
+        os.write(fd, b"x"); os.close(fd); n += 1
+    return n
+for turn in range(4):
+    (reads, writes), pid = os.pipe(), 0
+    pid = os.fork()
+    if pid == 0:
+        os.write(writes, str(append(f"d{turn}/log")).encode()); os._exit(0)
+    time.sleep(0.1)
+    os.rename(f"d{turn}", f"e{turn}")
+    os.waitpid(pid, 0)
+    said = open(f"e{turn}/log").read()
+    print(said[:6], len(said) - 6 == int(os.read(reads, 20)))
+print(sorted(os.listdir(".")))
+"#;
+    if !has("python3") {
+        return;
+    }
+    let desk = &Desk::new(Who::User);
+    desk.made("for n in 0 1 2 3; do mkdir d$n; for k in $(seq 400); do echo $k > d$n/$k; done; printf 'start ' > d$n/log; done");
+    let said = desk.call(["run", "--", "/usr/bin/python3", "-c", APPENDS]).run().ok();
+    assert_eq!(said.stdout(), "start  True\n".repeat(4) + "['e0', 'e1', 'e2', 'e3']\n", "{said}");
+}
+
 /// A large directory, whose files move for some tenths of a second.
 const LARGE: &str = "mkdir -p big/in; for n in $(seq 800); do echo $n > big/in/$n; done; chmod 555 big/in; chmod 700 big; \
                      touch -d 2001-02-03 big big/in";
+
+/// Whether a directory of what is held is being emptied into one beside it.
+fn moves(store: &std::path::Path) -> bool {
+    let inside = walkdir::WalkDir::new(store).into_iter().filter_entry(|entry| entry.file_name() != "in");
+    let names = inside.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut moving = names.filter(|name| name != ".recant-moving-probe");
+    moving.any(|name| name.starts_with(".recant-moving-"))
+}
 
 #[test]
 fn a_killed_recant_leaves_each_file_under_the_old_name_or_under_the_new_one() {
@@ -123,13 +163,16 @@ fn a_killed_recant_leaves_each_file_under_the_old_name_or_under_the_new_one() {
     let before = desk.made_before(LARGE, "big/in/800");
     let mut cut = 0;
     for n in 0..14_u64 {
-        let waiting = desk.start("-n s", "echo ready; exec /usr/bin/python3 -c 'import os; os.rename(\"big\", \"large\")'");
-        std::thread::sleep(Duration::from_millis(n * 12));
+        let mut waiting = desk.start("-n s", "echo ready; exec /usr/bin/python3 -c 'import os; os.rename(\"big\", \"large\")'");
+        // Every other one as soon as its files are seen to move, the rest wherever it is by then.
+        match n % 2 {
+            0 => while !moves(&desk.world.store()) && waiting.child.try_wait().unwrap().is_none() {},
+            _ => std::thread::sleep(Duration::from_millis(n * 12)),
+        }
         waiting.kill();
         until("the run ends", || !desk.recant("list --all").ok().stdout().contains("running"));
         let id = desk.ids().pop().unwrap();
-        let left = desk.world.program("find", [&*desk.world.session(&id).to_string_lossy(), "-name", ".recant-moving*"]).run();
-        cut += usize::from(!left.out.is_empty());
+        cut += usize::from(moves(&desk.world.store()));
         desk.recant("recover").ok();
         // Whole, or not at all.
         if !desk.paths(&id).is_empty() {
@@ -189,6 +232,37 @@ fn a_directory_that_holds_what_is_another_user_s_stays_as_it_is_and_that_is_said
     let told = said.stderr();
     assert!(told.contains("d: not renamed: ") && told.contains("d/b/theirs: "), "{told}");
     assert!(desk.ids().is_empty(), "nothing was changed");
+}
+
+/// The command may make names as those that a rename makes.
+#[test]
+fn a_name_of_the_command_s_own_keeps_no_killed_run_from_being_collected() {
+    let desk = &Desk::new(Who::User);
+    desk.made("mkdir d");
+    for name in ["7777-0-0-755-0-0-..", "7777-0-0-755-0-0-.", "755-0-ffffffff-755-0-0-d", "77777777-0-0-755-0-0-d"] {
+        let waiting =
+            desk.start("-n s", &format!("mkdir .recant-moving-{name}; echo f > .recant-moving-{name}/f; echo ready; sleep 60"));
+        waiting.kill();
+        until("the run ends", || !desk.recant("list --all").ok().stdout().contains("running"));
+        desk.recant("recover").ok();
+        let id = desk.ids().pop().unwrap();
+        let named = format!(".recant-moving-{name}");
+        assert_eq!(desk.paths(&id), [named.clone(), format!("{named}/f")]);
+        desk.recant(&format!("discard {id} --now -y")).ok();
+    }
+}
+
+#[test]
+fn of_many_directories_that_are_not_renamed_three_are_named() {
+    if !has("python3") {
+        return;
+    }
+    let desk = &Desk::new(Who::User);
+    desk.made("for n in $(seq 30); do mkdir -p d$n/x; chmod 0 d$n/x; done");
+    let script = "import os\nfor n in range(1, 31):\n  try: os.rename(f'd{n}', f'e{n}')\n  except OSError: pass";
+    let said = desk.call(["run", "--", "/usr/bin/python3", "-c", script]).run().ok().stderr();
+    assert_eq!(said.matches(": not renamed: ").count(), 3, "{said}");
+    assert!(said.contains("27 other directories could not be renamed in the run"), "{said}");
 }
 
 /// seccomp(2) takes one listener for a process: a program that has its own (container engines) needs ours away.

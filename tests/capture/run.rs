@@ -306,7 +306,8 @@ fn what_somebody_does_between_two_runs_of_a_session_is_seen_by_the_second_or_is_
             ),
             (nested, precious, "rm -r c", "echo hi > unrelated", Against(&["c/d"], 4)),
             (nested, precious, "rm -r c; echo theirs > c", "echo hi > unrelated", Against(&["c/d"], 4)),
-            (nested, precious, "rm -r c", "chmod 700 c; rm c/d", Against(&["c", "c/d"], 4)),
+            // What both have removed is none.
+            (nested, precious, "rm -r c", "chmod 700 c; rm c/d", Against(&["c"], 4)),
             (nested, precious, "rm e; mkdir e; echo theirs > e/x", "rm e; echo z > e", Against(&["e"], 3)),
             (nested, precious, "rm -r c; mkdir -p c/d/f; echo theirs > c/d/f/g", "rm c/d; echo z > c/d", Against(&["c/d"], 3)),
             // What the first run has touched lies in its upper as well, though it is no change: it was the tree's all the time.
@@ -394,12 +395,21 @@ fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_other
         assert!(said.stdout() == "4\n" && said.stderr().starts_with(&goes_on), "{said}");
         assert_eq!(shell(&["work"]).ok().stdout(), "4\n");
         assert_eq!((desk.id(), desk.paths(&id)), (id, ["four", "one", "three", "two"].map(Into::into).to_vec()));
-        // One that was begun for nothing is gone again, and quiet runs say nothing of which it is.
-        let said = desk.held("--session nothing -q", "true").run().ok();
-        assert!(said.err.is_empty() && desk.ids().len() == 1, "{said}");
+        // One that was begun for nothing is gone again: it was never called new. Quiet runs say nothing of which it is.
+        for (options, status, want) in [("", 3, "recant: no file change (the command exited with 3)\n"), ("-q", 0, "")] {
+            let said = desk.held(&format!("--session nothing {options}"), &format!("exit {status}")).run().with(status);
+            let is_quiet = want.is_empty() == said.err.is_empty();
+            assert!(is_quiet && said.stderr().ends_with(want) && desk.ids().len() == 1, "{said}");
+            assert!(!said.stderr().contains("new session"), "{said}");
+        }
+        let said = desk.call(["run", "--session", "nothing", "--", "no-such-command"]).run().with(127);
+        assert!(!said.stderr().contains("new session"), "{said}");
+        let said = desk.held("--session dropped --discard", "touch made").run().ok();
+        assert!(!said.stderr().contains("new session"), "{said}");
         // A shell in a new one says so before it begins.
         let said = shell(&["--session", "other"]).with(1);
-        assert!(said.stderr().contains("named other\nrecant: a shell with every file change held"), "{said}");
+        let begins = "recant: other is no session yet: the first change begins it\nrecant: a shell with every file change held";
+        assert!(said.stderr().starts_with(begins) && !said.stderr().contains("new session"), "{said}");
     });
 }
 
@@ -690,7 +700,8 @@ fn a_session_in_which_a_further_run_is_under_way_is_last_and_no_older_one_is_tak
         for (status, words) in [(6, "discard -y last"), (6, "commit last"), (0, "diff last")] {
             let call = desk.recant(words);
             assert_eq!(call.status, status, "{words}: {call}");
-            assert!(call.stderr().contains(&ids[1]) && !call.stderr().contains(&ids[0]), "{words}: {call}");
+            let tail = |id: &str| id.rsplit('-').next().unwrap().to_owned();
+            assert!(call.stderr().contains(&tail(&ids[1])) && !call.stderr().contains(&tail(&ids[0])), "{words}: {call}");
         }
         assert_eq!(desk.status(&ids[0]), "pending");
         desk.world.manifest().assert_same(&before, "nothing is done");
@@ -884,6 +895,30 @@ fn a_command_without_network_has_a_loopback_alone() {
         let closed = run(&["--no-network"], &ask).with(1);
         assert_eq!(last_json(&closed)["beyond_files"]["network"], false);
         run(&["--no-network"], own).ok();
+    });
+}
+
+/// A daemon that resolves names does so in the machine's network.
+#[test]
+fn name_services_are_open_to_a_run_on_the_machine_s_network_alone() {
+    if !common::is_root("a daemon in /run") || !has("python3") {
+        return;
+    }
+    own_mounts();
+    let run = tempfile::tempdir().unwrap();
+    std::fs::create_dir(run.path().join("nscd")).unwrap();
+    rustix::mount::mount_bind(run.path(), "/run").unwrap();
+    let daemon = std::os::unix::net::UnixListener::bind("/run/nscd/socket").unwrap();
+    // The C library waits for an answer, or an end.
+    std::thread::spawn(move || daemon.incoming().for_each(drop));
+    for (path, mode) in [("/run", 0o755), ("/run/nscd", 0o755), ("/run/nscd/socket", 0o666)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let ask = "import socket; s = socket.socket(socket.AF_UNIX); exit(s.connect_ex('/run/nscd/socket') != 0)";
+    each(|desk| {
+        for (options, want) in [("--no-wait", 0), ("--no-network", 1), ("--network=web.test", 1)] {
+            desk.call(["run", options, "--", "/usr/bin/python3", "-c", ask]).run().with(want);
+        }
     });
 }
 
@@ -1579,19 +1614,6 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
 }
 
 #[test]
-fn a_command_that_fails_is_told_no_reason_that_was_not_seen() {
-    each(|desk| {
-        let said = desk.run("exit 1").with(1);
-        assert_eq!(said.stderr(), "recant: no file change (the command exited with 1)\n");
-        if desk.who == Who::User {
-            let said = desk.run("touch /usr/new").with(1);
-            let own = said.stderr().lines().filter(|line| line.starts_with("recant: ")).count();
-            assert!(said.stderr().contains("Read-only file system") && own == 1, "{said}");
-        }
-    });
-}
-
-#[test]
 fn what_belongs_to_a_further_group_that_subgid_grants_can_be_changed_in_a_run() {
     if !is_root() || ["setpriv", "unshare", "newgidmap"].iter().any(|program| !has(program)) {
         return eprintln!("skipped: granting a group needs root, setpriv, unshare and newgidmap (package uidmap)");
@@ -1992,25 +2014,40 @@ fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
 }
 
 #[test]
-fn a_hidden_path_is_there_empty_and_closed_for_root_too() {
+fn what_the_command_leaves_running_is_waited_for_as_long_as_asked() {
+    each(|desk| {
+        let said = desk.held("--wait-background 10m -n ends", "(sleep 0.2; echo late > late) & echo now > now").run().ok();
+        assert!(!said.stderr().contains("left it running") && desk.paths("ends") == ["late", "now"], "{said}");
+        let said = desk.held("--wait-background 1s -n stays", "tail -f /dev/null & echo now > then").run().ok();
+        assert!(said.stderr().contains("ended, as the command had left it running: tail"), "{said}");
+        assert_eq!(desk.paths("stays"), ["then"]);
+        for other in ["--no-wait", "--session x --serve y"] {
+            desk.held(&format!("--wait-background 1s {other}"), "true").run().with(2);
+        }
+    });
+}
+
+#[test]
+fn a_hidden_path_cannot_be_read_made_or_removed_by_root_either() {
     each(|desk| {
         let before = desk.made("echo secret > file; mkdir directory; echo in > directory/in");
         let closed = format!("--hide {0}/file --hide {0}/directory --hide {0}/directory/in", desk.world.tree().display());
         // Redirections that fail end a shell: each has one of its own.
         let script = "for way in 'echo lost > file' 'echo lost >> file' 'echo lost > directory/new' 'mkdir directory/new' 'rm file' 'mv file to' \
-                      'rmdir directory' 'chmod 600 file' 'touch file' 'truncate -s 1 file'; do sh -c \"$way\" 2> said && echo \"went well: $way\"; \
-                      cat said; done; rm said; stat -c '%a %s' file; stat -c %a directory; cat file; ls -A directory";
+                      'ln file to' 'rmdir directory' 'mv directory to' 'chmod 600 file' 'touch file' 'truncate -s 1 file' 'cat file' \
+                      'cat directory/in' 'test -e file' 'ls directory/*'; do sh -c \"$way\" 2>> said && echo \"went well: $way\"; done; \
+                      cat said; rm said; stat -c %a directory; ls -A directory";
         let said = desk.held(&closed, script).run();
         let out = said.stdout();
-        assert!(!out.contains("went well") && !out.contains("secret") && out.contains("0 0\n0\n"), "{said}");
-        // Root may open what is closed: it is empty, and its mount is read-only.
-        let (read_only, denied) = (out.matches("Read-only").count(), out.matches("Permission denied").count());
-        assert!(if desk.who == Who::Root { read_only >= 6 && denied == 0 } else { read_only + denied >= 6 }, "{said}");
+        assert!(!out.contains("went well") && !out.contains("secret") && out.contains("\n0\n"), "{said}");
+        // A user may not follow where it leads; root, who may, finds nothing.
+        let (none, denied) = (out.matches("No such file").count(), out.matches("Permission denied").count());
+        assert!(if desk.who == Who::Root { none >= 5 && denied == 0 } else { denied >= 5 }, "{said}");
         desk.world.manifest().assert_same(&before, "the tree is as it was");
         assert!(desk.ids().is_empty(), "and nothing is held");
         // Also where the command names it as a file that it creates.
         let said = desk.held(&closed, "echo lost > file").run();
-        assert!(said.status != 0, "{said}");
+        assert!(said.status != 0 && !said.stderr().contains("--open"), "{said}");
     });
 }
 
@@ -2090,20 +2127,20 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
 fn of_many_changes_the_first_twenty_are_listed_and_the_counts_tell_of_all() {
     each(|desk| {
         desk.made("mkdir full old; for n in $(seq 600); do echo $n > old/$n; done");
-        let said = desk.held("-q", "for n in $(seq 650); do echo new $n > full/$n; done; rm -r old; echo a > a").run().ok();
+        let said = desk.held("-q", "for n in $(seq 650); do echo new $n > full/$n; done; rm old/*; echo a > a").run().ok();
         assert_eq!((said.stdout(), said.stderr()), (String::new(), String::new()), "-q prints problems alone");
         let id = desk.id();
-        let whole = format!("… and 1,232 more: recant show {} -v", &id[16..]);
+        let whole = format!("… and 1,231 more: recant show {} -v", &id[16..]);
         let said = desk.recant("show").ok();
-        assert!(said.stdout().contains("651 created, 601 deleted") && said.stdout().ends_with(&format!("{whole}\n")), "{said}");
+        assert!(said.stdout().contains("651 created, 600 deleted") && said.stdout().ends_with(&format!("{whole}\n")), "{said}");
         let all = desk.recant("show -v").ok().stdout();
         assert!(all.contains("full/77") && all.contains("old/77"), "{all}");
         let paths = desk.recant(&format!("commit {id} --json")).ok().json();
-        assert_eq!(paths["paths"].as_array().map(Vec::len), Some(1252));
+        assert_eq!(paths["paths"].as_array().map(Vec::len), Some(1251));
         for (verb, summary) in [
-            ("rollback", "1,252 changes would be rolled back"),
-            ("rollback", "1,252 changes rolled back"),
-            ("redo", "1,252 changes redone"),
+            ("rollback", "1,251 changes would be rolled back"),
+            ("rollback", "1,251 changes rolled back"),
+            ("redo", "1,251 changes redone"),
         ] {
             let dry = if summary.contains("would") { " --dry-run" } else { "" };
             let said = desk.recant(&format!("{verb} {id}{dry}")).ok();
@@ -2115,8 +2152,8 @@ fn of_many_changes_the_first_twenty_are_listed_and_the_counts_tell_of_all() {
                 if dry.is_empty() { whole.clone() } else { whole.replace("show", "rollback").replace("-v", "--dry-run -v") };
             assert_eq!(listed.lines().last(), Some(&*last), "{said}");
         }
-        assert_eq!(desk.recant(&format!("rollback {id} -v")).ok().stdout().lines().count(), 1252);
-        assert_eq!(desk.recant(&format!("redo {id} -v")).ok().stdout().lines().count(), 1252);
+        assert_eq!(desk.recant(&format!("rollback {id} -v")).ok().stdout().lines().count(), 1251);
+        assert_eq!(desk.recant(&format!("redo {id} -v")).ok().stdout().lines().count(), 1251);
         let quiet = desk.recant(&format!("rollback {id} -q")).ok();
         assert_eq!((quiet.stdout(), quiet.stderr()), (String::new(), String::new()));
     });
@@ -2464,12 +2501,21 @@ fn what_somebody_takes_away_while_it_is_collected_ends_no_collecting() {
                 desk.held("", command).env("RECANT_STEPS", orders).run().ok();
                 desk.recant("discard last -y").ok();
             }
-            let (step, again) = (step_of(&log("second")), log("again"));
             let deed = format!("cd {} && {somebody}", desk.world.tree().display());
-            make();
-            let orders = format!("log:{};run:{step}:{deed}", again.display());
-            let said = desk.held("", command).env("RECANT_STEPS", orders).run();
-            assert_eq!(step_of(&again), step, "{what}: it was done then");
+            let mut step = step_of(&log("second"));
+            // On a busy machine it looks another number of times now and then: once more then.
+            let done_then = |attempt| {
+                let again = log(&format!("again-{attempt}"));
+                make();
+                let orders = format!("log:{};run:{step}:{deed}", again.display());
+                let said = desk.held("", command).env("RECANT_STEPS", orders).run();
+                let was = std::mem::replace(&mut step, step_of(&again));
+                if was != step {
+                    desk.call(["discard", "last", "-y"]).run();
+                }
+                (was == step).then_some(said)
+            };
+            let said = (0..8).find_map(done_then).unwrap_or_else(|| panic!("{what}: it was never done then"));
             assert_eq!(said.status, 0, "{what}: {said}");
             assert!(said.stderr().contains(" held in session ") || said.stderr().contains("no file change"), "{what}: {said}");
             if said.stderr().contains(" held in session ") {

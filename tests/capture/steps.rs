@@ -70,6 +70,26 @@ fn steps_are_shown_the_newest_first_with_the_head_marked() {
 }
 
 #[test]
+fn a_label_stands_for_the_command_in_listings() {
+    each(|desk| {
+        desk.call(["run", "-q", "--session", "s", "--label", "packages: one", "--", "sh", "-c", "echo 1 > 1"]).run().ok();
+        desk.call(["run", "-q", "--session", "s", "--label", "packages: two", "--", "sh", "-c", "echo 2 > 2"]).run().ok();
+        let said = desk.recant("steps s").ok().stdout();
+        assert!(said.contains("packages: one") && said.contains("packages: two") && !said.contains("sh -c"), "{said}");
+        assert!(desk.recant("list --all").ok().stdout().contains("packages: two"), "{}", desk.recant("list --all"));
+        let steps = desk.recant("steps s --json").ok().json();
+        assert_eq!(
+            (&steps["steps"][0]["label"], &steps["steps"][0]["argv"][0]),
+            (&"packages: two".into(), &"sh".into()),
+            "{steps}"
+        );
+        for label in ["", "a\tb"] {
+            desk.call(["run", "--label", label, "--", "true"]).run().with(2);
+        }
+    });
+}
+
+#[test]
 fn a_session_of_one_command_has_one_step() {
     let desk = &own();
     desk.run("kill -9 $$; true").with(137);
@@ -590,7 +610,7 @@ fn a_running_command_is_looked_at_and_not_disturbed() {
         assert!(desk.recant("show s --json").ok().json()["run"].get("ending").is_none());
         for words in ["commit s", "discard s -y", "rewind s 1", "fork s"] {
             let refused = desk.recant(words).with(6);
-            assert!(refused.stderr().contains("a command is running in session"), "{words}: {refused}");
+            assert!(refused.stderr().contains("\" has run in it since "), "{words}: {refused}");
         }
         assert_eq!(state(), before, "only looked at");
         waiting.go();
@@ -713,7 +733,7 @@ fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
 }
 
 /// What a person at a terminal sees who answers so; and the status.
-fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> {
+pub fn at_terminal(desk: &Desk, words: &str, answer: &str) -> Option<(i32, String)> {
     desk::has("script").then(|| {
         let said = crate::at_terminal(desk, words, answer).run();
         (said.status, said.stdout().replace('\r', ""))
@@ -918,6 +938,8 @@ fn what_an_agent_adds_after_a_person_looked_is_asked_about_at_the_commit() {
     agent("run -q --session s -- touch three").ok();
     let (status, said) = at_terminal(desk, "commit s", "n\n").expect("as before");
     assert!(status == 1 && !said.contains("step 1, ") && said.contains("with 2 steps that you have not"), "{said}");
+    // What would be committed is summed up before the question.
+    assert!(said.contains("  created   one\n  created   three\n  created   two\n"), "{said}");
     // The step in the word is a promise: a later one is not committed.
     let said = desk.recant("commit s@2").with(1);
     assert!(said.stderr().contains(&format!("session {tail} stands at step 3, and not at 2")), "{said}");

@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 const VERBS: [(&str, &str); 5] = [
     (
         "",
-        "run shell session list show discard diff commit rollback undo redo checkpoint snapshot cat status prune recover log doctor \
+        "run shell session list show discard diff commit rollback undo redo checkpoint snapshot cat status prune recover log await doctor \
          config completions man mcp",
     ),
     ("session ", "new write delete mkdir symlink chmod rename export import"),
@@ -29,7 +29,7 @@ fn verbs() -> impl Iterator<Item = String> {
 #[test]
 fn every_verb_has_help_with_examples_that_fits_80_columns() {
     let world = World::new();
-    assert_eq!(verbs().count(), 49);
+    assert_eq!(verbs().count(), 50);
     let help = |words: &str, columns: &str| {
         let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
         let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
@@ -461,7 +461,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.also none default
     capture.pass none default
     capture.hide none default
-    capture.caches /world/home/.npm/_cacache default
+    capture.caches /world/home/.npm/_cacache
+    default
     /world/home/.cargo/registry
     /world/home/.cargo/git
     /world/home/.cargo/.package-cache
@@ -484,6 +485,52 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /tmp
     /var/tmp
     agent.commit refuse default
+    agent.closed /world/home/.ssh default
+    /world/home/.gnupg
+    /world/home/.aws/credentials
+    /world/home/.aws/cli
+    /world/home/.aws/sso
+    /world/home/.aws/config
+    /world/home/.config/gcloud
+    /world/home/.azure
+    /world/home/.kube
+    /world/home/.local/share/keyrings
+    /world/home/.local/share/kwalletd
+    /world/home/.bitcoin
+    /world/home/.electrum
+    /world/home/.ethereum
+    /world/home/.config/solana
+    /world/home/.mozilla
+    /world/home/.librewolf
+    /world/home/.config/google-chrome
+    /world/home/.config/chromium
+    /world/home/.config/microsoft-edge
+    /world/home/.config/BraveSoftware
+    /world/home/.config/vivaldi
+    /world/home/.config/opera
+    /world/home/snap/firefox
+    /world/home/snap/chromium
+    /world/home/.var/app/org.mozilla.firefox
+    /world/home/.var/app/com.google.Chrome
+    /world/home/.var/app/org.chromium.Chromium
+    /world/home/.thunderbird
+    /world/home/.password-store
+    /world/home/.config/Bitwarden
+    /world/home/.config/Bitwarden CLI
+    /world/home/.config/1Password
+    /world/home/.config/op
+    /world/home/.config/keepassxc
+    /world/home/.netrc
+    /world/home/.git-credentials
+    /world/home/.config/git/credentials
+    /world/home/.npmrc
+    /world/home/.cargo/credentials.toml
+    /world/home/.cargo/credentials
+    /world/home/.pypirc
+    /world/home/.docker/config.json
+    agent.ssh_agent true default
+    agent.notify none default
+    agent.network none default
     agent.keep 200 default
     agent.byproducts *.o default
     *.a
@@ -491,6 +538,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     *.class
     *.pyc
     *.swp
+    agent.policy.commit none default
+    agent.policy.max_files 50 default
     retention.keep none default
     retention.older_than 2w file
     retention.discarded 1w default
@@ -531,7 +580,7 @@ fn config_lists_the_settings_of_agents_and_machines_by_their_keys() {
     let world = World::new();
     world.config("[agent.claude]\npass = ['/srv']\n[remotes.web]\nsudo = true\n[remotes.db]\nstore = '/s'\n");
     let rows = world.recant("config --json").ok().rows();
-    let named = rows.iter().filter(|row| row["key"].as_str().unwrap().split('.').count() == 3);
+    let named = rows.iter().filter(|row| row["key"].as_str().unwrap().split('.').count() == 3 && row["from"] == "file");
     let named: Vec<_> =
         named.map(|row| (row["key"].as_str().unwrap(), row["value"].to_string(), row["from"].as_str().unwrap())).collect();
     let expected = [("agent.claude.pass", "[\"/srv\"]"), ("remotes.db.store", "\"/s\""), ("remotes.web.sudo", "true")];
@@ -672,7 +721,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     let call = world.program("man", words).env("LC_ALL", "C").env("MANWIDTH", "80");
     let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok().stdout();
     assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
-    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 50, "all pages are shown");
+    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 51, "all pages are shown");
     let text = shown("recant", "C");
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(["OPTIONS OF ALL VERBS", "recant-run(1)", "EXAMPLES", "EXIT STATUS"].is_sorted_by_key(|word| at(word)), "{text}");
@@ -760,4 +809,39 @@ fn commands_that_the_code_names_have_the_options_that_there_are() {
     }
     assert!(seen > 30, "only {seen} options are named");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Below a home directory, and for all users: what comes goes again, and each unit starts the program that lies there.
+#[test]
+fn what_make_install_brings_make_uninstall_takes_away() {
+    if !has("make") {
+        return;
+    }
+    let world = World::new();
+    let (to, home) = (world.root().join("to"), world.root().join("home"));
+    let make = |goal: &str, prefix: &str| {
+        let set = |name: &str, value: &str| format!("{name}={value}");
+        let (release, to) = (common::recant().to_owned(), to.display().to_string());
+        let top = env!("CARGO_MANIFEST_DIR");
+        let words = ["-s", "-C", top, "-o", "static", goal].map(str::to_owned);
+        let set =
+            [set("release", &release), set("DESTDIR", &to), set("PREFIX", prefix), set("TARGET", "x"), set("processor", "x")];
+        let (path, home) = ("/usr/local/bin:/usr/bin:/bin", home.as_os_str());
+        world.program("make", words.iter().chain(&set)).env("PATH", path).env("HOME", home).run().ok()
+    };
+    let files = || {
+        let found = walkdir::WalkDir::new(&to).into_iter().map(Result::unwrap).filter(|found| found.file_type().is_file());
+        found.map(|found| found.into_path()).collect::<Vec<_>>()
+    };
+    for (prefix, units) in [("/usr/local", 2), (&*home.join(".local").display().to_string(), 1)] {
+        let said = make("install", prefix);
+        assert_eq!(said.stdout().contains(&format!("PATH=\"{prefix}/bin:$PATH\"")), units == 1, "the way to find it: {said}");
+        let is_unit = |path: &&std::path::PathBuf| path.ends_with("recant-recover.service");
+        let found: Vec<_> = files().iter().filter(is_unit).map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        assert_eq!(found.len(), units, "{prefix}");
+        assert!(found.iter().all(|unit| unit.contains(&format!("ExecStart={prefix}/bin/recant recover\n"))), "{found:?}");
+        assert!(files().iter().any(|path| path.ends_with("man1/recant-commit.1")));
+        make("uninstall", prefix);
+        assert_eq!(files(), Vec::<std::path::PathBuf>::new(), "{prefix}");
+    }
 }

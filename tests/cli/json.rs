@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::common::{self, World, name};
+use crate::common::{self, World, name, until};
 use serde_json::Value;
 
 /// The named shapes of docs/json.md.
@@ -124,19 +124,16 @@ fn every_document_has_the_shape_that_the_page_says() {
         let said = there.call(["session", "import", "--map", "/=/nowhere", "--json"]).stdin(&stream).run();
         shapes.check("session import", &said.json());
     }
-    for words in ["diff", "diff named --stat"] {
+    for words in ["diff", "diff named --stat --full"] {
         let diff = run(words).ok().json();
         assert_eq!(diff["changes"].as_array().unwrap().len(), 6);
         shapes.check("diff", &diff);
     }
+    world.stage_write(&id, ".git/index", "x").stage_write(&id, "new/a", "x").stage_write(&id, "new/b", "x");
+    world.stage_write(&id, "dist/a", "x").stage_write(&id, "dist/b", "x").stage_write(&id, "package.json", "{}");
+    shapes.check("diff --stat", &run("diff named --stat").ok().json());
     shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
-    let many = world.begin();
-    for n in 0..30 {
-        world.stage_write(&many, format!("{}{n}", "long".repeat(20)), "x");
-    }
-    shapes.check("diff --brief", &run(&format!("diff {many} --brief")).ok().json());
-    run(&format!("discard {many} -y")).ok();
-    fits(&mut shapes, "diff --brief: diff named --brief; status --brief; diff --blocks: diff named --blocks");
+    fits(&mut shapes, "diff --blocks: diff named --blocks");
     let shown = run("show").ok();
     shapes.check("show", &shown.json());
     shapes.check("said", &last_line(&shown.stderr()));
@@ -149,7 +146,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     let error = run("rollback named").with(3).json_err();
     assert_eq!((&error["kind"], error["paths"].as_array().map(Vec::len)), (&"conflict".into(), Some(2)));
     shapes.check("error", &error);
-    fits(&mut shapes, "diff: diff named --stat; diff --conflicts: diff named --conflicts --stat");
+    fits(&mut shapes, "diff --stat: diff named --stat; diff --conflicts: diff named --conflicts --stat");
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
     for again in ["rollback named --force", "rollback named"] {
@@ -159,6 +156,10 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
     fits(&mut shapes, &format!("status; here:; confirm: confirm {other}; discard: discard named; discard: discard named"));
     fits(&mut shapes, "prune: prune --sessions --keep 0 --dry-run; prune: prune --sessions --keep 0");
+    let decided = |words: &str| world.call(words.split(' ')).env("CLAUDECODE", "1").run();
+    decided("run -q --session decided -- touch decided").ok();
+    run("discard decided -y -m no").ok();
+    shapes.check("await", &decided("await decided --json").ok().json());
     fits(&mut shapes, "prune: prune --checkpoints --keep 0; log; log --verify");
     let log = agents.store().join("log.jsonl");
     agents.write(log, "torn\n");
@@ -191,7 +192,6 @@ fn every_document_has_the_shape_that_the_page_says() {
     world.mkdir(world.store().join("sessions/stray"));
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
-    shapes.check("status --brief", &run("status --brief").with(4).json());
     shapes.check("error", &run("show none").with(1).json_err());
     let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
     world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
@@ -228,7 +228,6 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot diff", &run("agent diff").ok().json());
     shapes.check("agent undo", &run("agent undo 1 -y").with(4).json());
     shapes.check("agent turns", &run("agent turns").ok().json());
-    shapes.check("agent turns --brief", &world.recant("agent turns --brief").ok().json());
     let settings = world.root().join("home/.claude/settings.json");
     world.write(world.root().join("home/mine.json"), "{}").mkdir(settings.parent().expect("a directory"));
     world.symlink("../mine.json", &settings);
@@ -258,6 +257,13 @@ fn every_document_has_the_shape_that_the_page_says() {
         }
         shapes.check("discard paths", &run("discard -y two two:1").ok().json());
         shapes.check("commit", &run("rollback two two:1").ok().json());
+        world.config("agent.policy.commit = ['fits']\n");
+        let agent = |words: &str| world.call(words.split(' ')).env("RECANT_AGENT", "claude").run();
+        agent("run -q -n policy -- touch fits waits").ok();
+        shapes.check("commit", &agent("commit policy --dry-run --json").ok().json());
+        shapes.check("commit", &agent("commit policy --json").with(4).json());
+        shapes.check("log", &run("log -n 1").ok().json());
+        shapes.check("agent status", &run("agent status claude").with(4).json());
         let other = world.edited("other");
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
@@ -270,7 +276,6 @@ fn every_document_has_the_shape_that_the_page_says() {
         let running = run("steps").ok().json();
         assert_eq!((&running["running"]["n"], &running["head"]), (&2.into(), &1.into()));
         shapes.check("steps", &running);
-        shapes.check("steps --brief", &run("steps --brief").ok().json());
         shapes.check("status", &run("status").json());
         drop(goes_on.stdin.take());
         assert!(goes_on.wait().expect("it ends").success());
@@ -289,21 +294,32 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("undo", &run("undo forked -y").ok().json());
         run("discard forked -y").ok();
         run(&format!("rewind {} 2", made["session"]["id"].as_str().expect("an id"))).ok();
-        for words in ["diff --step 2", "diff --since 1 --stat", &format!("diff --with {other}")] {
+        shapes.check("diff --stat of states", &run("diff --since 1 --stat").ok().json());
+        for words in ["diff --step 2", "diff --since 1 --stat --full", &format!("diff --with {other}")] {
             shapes.check("diff of states", &run(words).ok().json());
         }
-        fits(
-            &mut shapes,
-            "diff --brief of states: diff --step 2 --brief; diff --brief of states: diff --since 1 --brief; doctor",
-        );
-        let said = world.call(["run", "--json", "--", "true"]).run().ok();
+        fits(&mut shapes, "doctor");
+        services(&mut shapes);
+        world.write("../home/.netrc", "machine here password sesame\n");
+        let said = world.call(["run", "--json", "--closed", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
         shapes.seen.extend(
-            ["run", "run result", "doctor", "steps", "rewind", "fork", "discard paths", "diff of states"].map(str::to_owned),
+            [
+                "run",
+                "run result",
+                "doctor",
+                "steps",
+                "rewind",
+                "fork",
+                "discard paths",
+                "diff of states",
+                "diff --stat of states",
+            ]
+            .map(str::to_owned),
         );
-        shapes.seen.extend(["steps --brief", "diff --brief of states"].map(str::to_owned));
+        shapes.seen.extend(["run --serve", "run --stop"].map(str::to_owned));
     }
     let mut world = World::new();
     if let Some(net) = ssh::Net::new(&mut world) {
@@ -318,6 +334,26 @@ fn every_document_has_the_shape_that_the_page_says() {
     let empty = |(at, had): &(&String, &bool)| !**had && !OF_TROUBLE.split(' ').any(|name| at.rsplit('.').next() == Some(name));
     let empty: Vec<&String> = shapes.lists.iter().filter(empty).map(|(at, _)| at).collect();
     assert_eq!(empty, [""; 0], "lists that never had an item");
+}
+
+/// What services add, while they run and when they have ended.
+fn services(shapes: &mut Shapes) {
+    let world = World::new();
+    for name in ["web", "other"] {
+        let script = format!("echo x > {name}; exec sleep 60");
+        let said = world.call(["run", "--json", "--session", "s", "--serve", name, "--", "sh", "-c", &script]).run().ok();
+        shapes.check("run --serve", &last_line(&said.stderr()));
+    }
+    for (shape, words) in [("list", "list"), ("status", "status"), ("here", ""), ("steps", "steps s"), ("show", "show s")] {
+        shapes.check(shape, &world.recant(&format!("{words} --json")).ok().json());
+    }
+    for name in ["web", "other"] {
+        shapes.check("run --stop", &world.recant(&format!("run --session s --stop {name} --json")).ok().json());
+    }
+    until("they are collected", || world.recant("steps s --json").ok().json()["head"] == 1);
+    for (shape, words) in [("list", "list"), ("steps", "steps s"), ("show", "show s")] {
+        shapes.check(shape, &world.recant(&format!("{words} --json")).ok().json());
+    }
 }
 
 fn last_line(text: &str) -> Value {

@@ -12,6 +12,7 @@ mod desk;
 mod ssh;
 
 mod api;
+mod bench;
 mod book;
 mod completion;
 mod doctor;

@@ -73,6 +73,8 @@ class Tally:
     def skip(self, name, reason):
         self.skipped += 1
         print(f"skipped: {name}: {reason}")
+UNITS = ["/usr/lib/systemd/system/recant-recover.service", "/usr/lib/systemd/system/multi-user.target.d/recant.conf",
+         "/usr/lib/systemd/user/recant-recover.service", "/usr/lib/systemd/user/default.target.d/recant.conf"]
 
 
 def run(words, seconds=300, **more):
@@ -237,7 +239,7 @@ def in_package(tally, name, root, package, way):
     status, said = dpkg("--listfiles", "recant")
     # Documents may be left out by the system's own settings.
     wanted = ["/usr/bin/recant", "/usr/share/recant/apparmor/recant", "/usr/share/bash-completion/completions/recant",
-              "/usr/share/zsh/vendor-completions/_recant", "/usr/share/fish/vendor_completions.d/recant.fish"]
+              "/usr/share/zsh/vendor-completions/_recant", "/usr/share/fish/vendor_completions.d/recant.fish", *UNITS]
     tally.check(f"{name}: its files", ", ".join(one for one in wanted if not os.path.exists(root + one)))
     use(tally, name, "/usr/bin/recant", way)
     if os.path.exists(f"{root}/usr/share/man/man1/recant.1.gz") and os.path.exists(f"{root}/usr/bin/man"):
@@ -317,7 +319,7 @@ def rpm(tally, dist, work):
     odd = [line for line in said.splitlines() if not line.startswith(("rpmlib(", "config(")) and line != "/bin/sh"]
     tally.check("the .rpm: needs a shell alone", ", ".join(odd))
     wanted = ["/usr/bin/recant", "/usr/share/man/man1/recant.1.gz", "/usr/share/bash-completion/completions/recant",
-              "/usr/share/licenses/recant/THIRD-PARTY.gz", "/usr/share/recant/apparmor/recant"]
+              "/usr/share/licenses/recant/THIRD-PARTY.gz", "/usr/share/recant/apparmor/recant", *UNITS]
     tally.check("the .rpm: its files", ", ".join(one for one in wanted if not os.path.exists(root + one)))
     use(tally, "the .rpm", f"{root}/usr/bin/recant")
     status, said = run(["rpm", "--root", root, *how, "--nodeps", "-e", "recant"])

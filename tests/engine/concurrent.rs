@@ -107,8 +107,7 @@ fn many_at_once(rounds: u64) {
         }
         known = ids.iter().filter(|id| still.contains(id)).collect();
     }
-    // A file that was deleted twice, and made in between, comes back by either: then the other ones conflict for good (docs/DECISIONS.md,
-    // The engine).
+    // A file that was deleted twice, and made in between, comes back by either: then the other ones conflict for good.
     if known.is_empty() {
         before.assert_same(&world.manifest().without_directory_times(), "all taken back");
     }

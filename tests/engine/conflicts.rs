@@ -108,13 +108,13 @@ fn scene_in(world: World) -> (World, String) {
     (world, id)
 }
 
-/// Whether the deed makes what the verb does to a path a conflict. What is so already is none but for a commit: its record of what was
-/// there before would be a lie.
+/// Whether the deed makes what the verb does to a path a conflict. What is so already is none, but for a commit of an object: its record of
+/// what was there before would be a lie.
 fn conflicts(verb: Verb, deed: Deed, from: State, to: State) -> bool {
     match deed {
         EqualBytes if from.is_some() => false,
         EqualBytes => verb.name == COMMIT.name,
-        _ => to.is_some() || !deed.takes_it_away() || verb.name == COMMIT.name,
+        _ => to.is_some() || !deed.takes_it_away(),
     }
 }
 
@@ -294,12 +294,13 @@ fn what_a_forced_rollback_overwrote_is_left_out_by_name_where_the_session_went_o
 }
 
 #[test]
-fn what_comes_where_force_found_nothing_to_delete_is_a_conflict_at_redo() {
+fn what_comes_where_nothing_was_left_to_delete_is_a_conflict_at_redo() {
     let (world, id) = scene();
     world.remove("deleted");
-    refused(&world, &format!("commit {id}"));
-    world.recant(&format!("commit {id} --force")).ok();
+    let before = world.manifest();
+    committed(&world, &id);
     world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "what somebody had deleted stays away");
     world.write("deleted", "a newcomer");
     let before = world.manifest();
     assert_eq!(refused_for(&world, &format!("redo {id}")), ["deleted"]);
@@ -753,8 +754,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     // The directory that was to go has gone without recant, with what was in it but for one that recant has.
     let (world, id) = committed_in_part(&["delete d"], &["commit ID d/x"]);
     world.remove("d");
-    refused(&world, &format!("commit {id}"));
-    world.recant(&format!("commit {id} --force")).ok();
+    committed(&world, &id);
     assert_eq!(world.status(&id), "committed");
     let said = refused(&world, &format!("rollback {id}"));
     assert!(said.stderr().contains("d/x: its directory is missing"), "{said}");
@@ -1018,4 +1018,15 @@ fn that_the_project_is_gone_is_said_and_force_does_what_can_be_done() {
     world.write("p/mode", "x").write("p/sub/in", "old");
     world.recant(&format!("commit {held} --force")).ok();
     assert_eq!(world.read("p/sub/in"), "new");
+}
+
+#[test]
+fn a_file_whose_directory_became_a_link_is_not_said_to_be_deleted() {
+    let world = World::new();
+    world.write("d/f", "old");
+    let id = held(&world, ["write d/f new"]);
+    world.program("sh", ["-c", "mv d elsewhere; ln -s elsewhere d"]).run().ok();
+    let said = world.recant(&format!("commit {id}")).with(3);
+    assert!(said.masked_err().contains("d/f: /world/tree/d, above it, is a link now, and recant follows none"), "{said}");
+    assert_eq!(world.read("elsewhere/f"), "old");
 }

@@ -301,7 +301,9 @@ impl Model {
         for (name, (from, to)) in &moves {
             let found = self.tree.get(name);
             let parent_there = parent(name).is_none_or(|directory| is_dir(self.tree.get(directory)));
-            if same(from.as_ref(), found) {
+            // What both have deleted is as wanted, and its `before` is that nothing was there.
+            let is_gone = verb == "commit" && to.is_none() && found.is_none();
+            if is_gone || same(from.as_ref(), found) {
                 continue;
             }
             if verb != "commit" && same(to.as_ref(), found) && (parent_there || to.is_none()) {
@@ -349,6 +351,9 @@ impl Model {
             if back {
                 change.side = if gone { Side::Lost } else { Side::Out };
             } else {
+                if found.is_none() && to.is_none() {
+                    change.before = None;
+                }
                 change.side = Side::In;
                 change.uncovered = gone;
                 change.kept = if already.contains(name) { from } else { found.clone() };

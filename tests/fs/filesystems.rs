@@ -10,8 +10,8 @@ use crate::common::{self, Manifest, World, assert_done_or_not, elsewhere, is_roo
 use crate::{SEAL, has_strace, old_times, round_trip, step_of, whole};
 
 /// Something mounted for one test.
-struct Mount {
-    point: PathBuf,
+pub struct Mount {
+    pub point: PathBuf,
     _dir: tempfile::TempDir,
 }
 
@@ -164,7 +164,7 @@ fn goes_there_and_back(world: &World, what: &str) {
     round_trip(world, &id, &before, what, whole);
 }
 
-fn image(kind: &str) -> Option<Mount> {
+pub fn image(kind: &str) -> Option<Mount> {
     match kind {
         "tmpfs" => Mount::tmpfs("size=160m"),
         "ext4" => Mount::image(64, &["mkfs.ext4", "-q", "-m", "0"]),
@@ -1299,6 +1299,33 @@ fn without_room_in_tree_or_store_a_commit_is_undone_and_then_it_works() {
         world.recant(&format!("rollback {id}")).ok();
         before.assert_same(&world.manifest(), &format!("{what}: with room again"));
     }
+}
+
+/// 500 files are changed by a run, which knows no hash of them, where 1,200 KiB are free; what is free after the commit is taken, too.
+#[test]
+fn a_commit_that_copies_nothing_takes_two_kib_of_room_a_change_with_those_of_its_rollback() {
+    let Some(mount) = Mount::image(24, &["mkfs.ext4", "-q", "-m", "0"]).filter(|_| common::can_run()) else { return };
+    let world = World::on(&mount.point);
+    for n in 0..500 {
+        world.write(format!("f{n}"), "old");
+    }
+    let before = world.manifest();
+    world.call(["run", "-q", "--", "sh", "-c", "for f in f*; do echo new > $f; done"]).run().ok();
+    let (spare, ballast) = (mount.point.join("spare"), mount.point.join("ballast"));
+    std::fs::create_dir(&ballast).expect("a directory");
+    std::fs::write(&spare, vec![1; 1_200 << 10]).expect("room");
+    let take_all = |name: &str| {
+        let part = ballast.join(name);
+        std::fs::create_dir(&part).map_or_else(|_| fill(&ballast), |()| fill(&part));
+        rustix::fs::sync();
+    };
+    ["a", "b", "c"].iter().for_each(|name| take_all(name));
+    std::fs::remove_file(&spare).expect("room again");
+    rustix::fs::sync();
+    world.recant("commit last").ok();
+    ["d", "e", "f"].iter().for_each(|name| take_all(name));
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "rolled back");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/desk.rs"]
+mod desk;
 
 mod clock;
 mod filesystems;

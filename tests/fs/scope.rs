@@ -508,15 +508,17 @@ fn undo_at_a_terminal_shows_what_it_does_and_asks() {
     for n in 0..12 {
         world.stage_write(&id, format!("web/n{n:02}"), "x");
     }
+    world.stage_write(&id, "web/node_modules/a", "x").stage_write(&id, "web/node_modules/b", "x");
     recant_in(&world, "web", "commit last").ok();
     let Some((status, said)) = at_terminal(&world, "web", "undo", "n\n") else { return };
     assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
     let tail = &id[16..];
     assert!(
-        said.contains(&format!("undo takes back: commit of session {tail}, ")) && said.contains("Take 13 changes back? [y/N]"),
+        said.contains(&format!("undo takes back: commit of session {tail}, ")) && said.contains("Take 16 changes back? [y/N]"),
         "{said}"
     );
     assert!(said.contains(&format!("… and 3 more: recant rollback {tail} --dry-run -v")), "{said}");
+    assert!(said.contains("  node_modules/  dependencies: 3 deleted, 2 B"), "{said}");
     let (status, said) = at_terminal(&world, "web", &format!("undo {tail}"), "y\n").expect("as before");
     assert_eq!((status, world.exists("web/n01"), &*world.read("web/f")), (0, false, "old"), "{said}");
 }

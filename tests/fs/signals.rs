@@ -620,3 +620,27 @@ fn a_signal_while_a_hole_of_a_tebibyte_is_hashed_ends_at_once_and_nothing_is_cha
     }
     assert!(scene.world.recant("status").ok().stdout().contains("pending"));
 }
+
+#[test]
+fn what_a_command_left_running_is_named_and_ends_when_recant_is_asked_to() {
+    if !common::can_run() {
+        return common::skip("what a command left running: recant run does not work here");
+    }
+    let world = common::World::new();
+    for (agent, way) in [("", "Ctrl-C ends it"), ("1", "--no-wait ends it, --serve keeps it")] {
+        let call = world.call(["run", "--session", "s", "--", "sh", "-c", "sleep 60 & true"]);
+        let mut command = call.env("CLAUDECODE", agent).command();
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("recant");
+        let mut heard = std::io::BufReader::new(child.stderr.take().expect("its messages"));
+        let mut said = String::new();
+        while !said.contains("waiting for what the command left running") {
+            let got = std::io::BufRead::read_line(&mut heard, &mut said).expect("what it says");
+            assert!(got > 0, "it waits for nothing: {said}");
+        }
+        assert!(said.contains(&format!("left running: sleep ({way})")), "{said}");
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it waits");
+        std::io::Read::read_to_string(&mut heard, &mut said).expect("the rest");
+        assert!(said.contains("ended, as the command had left it running: sleep"), "{said}");
+        assert!(child.wait().expect("its end").success(), "{said}");
+    }
+}

@@ -812,6 +812,124 @@ fn a_program_keeps_its_capability_when_its_owner_changes_its_mode_or_time_in_a_r
         call(&["rollback", name]).ok();
         before.assert_same(&desk.world.manifest(), "rolled back");
     }
-    let said = call(&["run", "-q", "--", "mv", "program", "moved"]).ok();
+}
+
+/// Programs with capabilities, of an ordinary user's. `None` where only root could set them up.
+fn programs() -> Option<Desk> {
+    if !is_root() || !common::can_run() {
+        common::skip("a user's program with a capability: only root can set it up");
+        return None;
+    }
+    let make = |world: &World| {
+        world.write("program", "x").write("second", "y").write("other", "x").write("d/inner", "z");
+    };
+    let mut desk = Desk::new(make, &[])?;
+    for (capability, name) in [("cap_net_raw+ep", "program"), ("cap_chown+p", "second"), ("cap_net_raw+ep", "d/inner")] {
+        desk.world.program("setcap", [capability, name]).run().ok();
+    }
+    desk.before = desk.world.manifest();
+    Some(desk)
+}
+
+/// The objects with their names of one file, but without times, and without the name that a checkpoint keeps.
+fn names(manifest: Manifest) -> Manifest {
+    let mut manifest = manifest.without_times();
+    let groups: Vec<_> = manifest.0.values().filter_map(|row| row.group.clone()).collect();
+    for row in manifest.0.values_mut() {
+        row.group.take_if(|group| groups.iter().filter(|other| *other == group).count() < 2);
+    }
+    manifest
+}
+
+#[test]
+fn a_program_that_its_owner_renames_or_links_in_a_run_has_its_capability_as_without_recant() {
+    let all: [&[&str]; 11] = [
+        &["mv program moved"],
+        &["ln program linked"],
+        &["mv program second"],
+        &["mv d e"],
+        &["mv program x; mv second program; mv x second"],
+        &["ln program l1; ln program l2; rm program"],
+        &["mv program d/p", "mv d/p moved; echo n > n", "echo z > n"],
+        &["ln program l1", "ln l1 l2", "rm program"],
+        &["mv program moved; cp other program"],
+        &["mv program moved", "cp other program"],
+        &["cat program > program.new; mv program.new program"],
+    ];
+    for commands in all {
+        let Some(bare) = programs() else { return };
+        commands.iter().for_each(|command| drop(bare.world.program("sh", ["-c", command]).user(USER, USER).run().ok()));
+        let Some(desk) = programs() else { return };
+        for command in commands {
+            let said = desk.world.call(["run", "-q", "--session", "s", "--", "sh", "-c", command]).user(USER, USER).run().ok();
+            assert!(!said.stderr().contains("capability"), "{commands:?}: {said}");
+        }
+        desk.before.assert_same(&desk.world.manifest(), "held");
+        desk.recant("commit s").ok();
+        let after = desk.world.manifest();
+        names(bare.world.manifest()).assert_same(&names(after.clone()), &format!("{commands:?}"));
+        for (verb, want) in [("rollback", &desk.before), ("redo", &after), ("rollback", &desk.before)] {
+            desk.recant(&format!("{verb} s")).ok();
+            want.assert_same(&desk.world.manifest(), &format!("{commands:?}: {verb}"));
+            desk.world.assert_tidy(&format!("{commands:?}: {verb}"));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_was_renamed_and_got_another_mode_in_one_run_is_named_as_it_loses_its_capability() {
+    let Some(mut desk) = programs() else { return };
+    let said = desk.call("run -q -- sh").stdin("mv program moved; chmod 700 moved").run().ok();
     assert!(said.stderr().contains("tree/moved: its capability counts in namespaces of yours alone"), "{said}");
+    desk.id = "last".into();
+    desk.round_trip("renamed and changed", whole);
+}
+
+#[test]
+fn a_program_that_somebody_changed_after_a_run_had_linked_it_is_a_conflict() {
+    for change in ["echo y > program", "rm program", "chmod 700 program"] {
+        let Some(desk) = programs() else { return };
+        desk.recant("run -q -- ln program linked").ok();
+        desk.world.program("sh", ["-c", change]).user(USER, USER).run().ok();
+        let said = desk.recant("commit last").with(3);
+        assert!(said.stderr().contains("tree/linked: it is to be a further name of"), "{change}: {said}");
+        assert!(!desk.world.exists("linked"), "{change}");
+    }
+}
+
+#[test]
+fn a_name_that_a_run_gave_a_program_is_committed_alone_and_the_old_one_goes_later() {
+    let Some(desk) = programs() else { return };
+    desk.recant("run -q -n s -- mv program moved").ok();
+    desk.recant("commit s moved").ok();
+    let both = desk.world.manifest();
+    assert_eq!(both.0[&b"moved"[..]].group, both.0[&b"program"[..]].group, "{both}");
+    desk.recant("commit s program").ok();
+    assert!(!desk.world.exists("program"));
+    assert_eq!(desk.world.manifest().0[&b"moved"[..]].xattrs, both.0[&b"moved"[..]].xattrs);
+}
+
+#[test]
+fn a_program_with_a_capability_of_which_its_owner_could_keep_only_a_copy_stays() {
+    let Some(mut desk) = Desk::apart(|world| _ = world.write("program", "x"), &[]).filter(|_| is_root()) else { return };
+    desk.world.program("setcap", ["cap_net_raw+ep", "program"]).run().ok();
+    let said = desk.stage(&["delete ID program"]).recant("commit ID").with(1);
+    assert!(
+        said.stderr().contains("tree/program: the object there, of which the store can keep only a copy, has a capability"),
+        "{said}"
+    );
+    desk.assert_undone("refused");
+}
+
+#[test]
+fn a_commit_and_its_way_back_that_are_killed_while_a_program_gets_a_further_name_are_all_done_or_not_begun() {
+    let scene = || {
+        let mut desk = programs()?;
+        desk.id = "s".into();
+        desk.call("run -q -n s -- sh").stdin("mv program moved; ln d/inner linked; cat second > s; mv s second").run().ok();
+        Some(desk)
+    };
+    for verb in [COMMIT, ROLLBACK, REDO] {
+        killed_at_any_step(verb, &scene, whole, |desk| desk.world.exists("moved") != desk.world.exists("program"));
+    }
 }

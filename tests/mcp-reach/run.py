@@ -3,10 +3,12 @@
 
     run.py --recant PATH [--clients DIR] [--agents DIR] [--schema DIR]
 
-The SDK's client in modes legacy, auto and 2026-07-28: every tool, progress, cancellation, and the command that a person is given. The
-inspector's command line in three eras: the list with --strict, and each tool. All that the server said in
-between is checked against the schemas of the specification: those in --schema (VERSION.json or VERSION/schema.json, as in its repository),
-else from GitHub. Then agents from npm, with a stand-in model (agents.py): they make nothing real. What cannot be installed is skipped. Closing line: N passed, N failed, N skipped.
+The SDK's client in modes legacy, auto and 2026-07-28: every tool, progress, cancellation, a refactoring of 89 files that is looked at in few
+calls, and the command that a person is given. The inspector's command line in three eras: the list with --strict, and each tool. All that the
+server said in between is checked against the schemas of the specification: those in --schema (VERSION.json or VERSION/schema.json, as in its
+repository), else from GitHub. Then agents from npm, with a stand-in model (agents.py): they make nothing real; and a person
+beside one of them (person.py). What cannot be installed is
+skipped. Closing line: N passed, N failed, N skipped.
 """
 import argparse
 import json
@@ -21,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import agents  # noqa: E402
+import person  # noqa: E402
 
 MODES = ("legacy", "auto", "2026-07-28")
 ERAS = ("legacy", "auto", "modern")
@@ -189,8 +192,8 @@ def with_sdk(tally, own, found, recant):
                 word, rest = line.split(" ", 1)
                 name, _, why = rest.partition(": ")
                 tally.told(f"SDK, {mode}: {name.replace('_', ' ')}", why if word == "failed" else None)
-            if len(lines) != 4:
-                tally.told(f"SDK, {mode}", f"{len(lines)} of 4 checks: {done.stderr.strip()[-600:]}")
+            if len(lines) != 5:
+                tally.told(f"SDK, {mode}", f"{len(lines)} of 5 checks: {done.stderr.strip()[-600:]}")
             by_schema(tally, own, found, "2025-11-25" if mode == "legacy" else "2026-07-28", world.messages(), f"SDK, {mode}")
 
 
@@ -208,19 +211,19 @@ def with_inspector(tally, programs, own, found, recant):
                     return done, None
 
             done, said = call("--method", "tools/list", "--strict")
-            clean = done.returncode == 0 and said and len(said["result"]["tools"]) == 14
+            clean = done.returncode == 0 and said and len(said["result"]["tools"]) == 13
             tally.told(f"inspector, {era}: the list, strictly", None if clean else f"exit {done.returncode}: {done.stderr[-600:]}")
             wrong = None
-            for tool, arguments in (("hold_run", {"shell": "echo x > made", "session": "s"}), ("status", {}), ("diff", {}), ("steps", {}),
-                                    ("rewind", {"session": "s", "step": 1}), ("snapshot_create", {"message": "m"}), ("snapshot_list", {}),
-                                    ("snapshot_diff", {"snapshot": "last"}), ("log", {"paths": ["made"]})):
+            for tool, arguments in (("hold_run", {"shell": "echo x > made", "session": "s"}), ("sessions", {}), ("changes", {}), ("diff", {}),
+                                    ("cat", {"path": "made"}), ("steps", {}), ("rewind", {"step": 1}), ("fork", {"name": "t"}),
+                                    ("discard", {"session": "t"}), ("snapshot", {"message": "m"}), ("log", {"paths": ["made"]})):
                 done, said = call("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
                 if done.returncode or not said or said["result"].get("isError"):
                     wrong = wrong or f"{tool}: exit {done.returncode}: {(done.stdout + done.stderr)[-600:]}"
             tally.told(f"inspector, {era}: the tools that hold and look", wrong)
             done, said = call("--method", "tools/call", "--tool-name", "commit", "--tool-args-json", '{"session": "s"}')
             made = os.path.exists(os.path.join(world.project, "made"))
-            tally.told(f"inspector, {era}: a commit, which is for a person", "it was made" if made or done.returncode == 0 else None)
+            tally.told(f"inspector, {era}: a commit, which is for a person", "it was made" if made else f"exit {done.returncode}" if done.returncode else None)
             by_schema(tally, own, found, "2025-11-25" if era == "legacy" else "2026-07-28", world.messages(), f"inspector, {era}")
 
 
@@ -230,7 +233,7 @@ def by_hand(tally, own, found, recant):
         with World(recant) as world:
             lines = [{"id": 1, "method": "initialize", "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}},
                      {"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}, {"id": 3, "method": "ping"},
-                     {"id": 4, "method": "tools/call", "params": {"name": "status"}}, {"id": 5, "method": "resources/list"}]
+                     {"id": 4, "method": "tools/call", "params": {"name": "sessions"}}, {"id": 5, "method": "resources/list"}]
             text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
             tap = [sys.executable, os.path.join(HERE, "tap.py"), world.log, recant, "mcp"]
             subprocess.run(["timeout", "30", *tap], input=text, cwd=world.project, env=world.environment, capture_output=True, text=True, check=False)
@@ -265,6 +268,7 @@ def main():
     else:
         tally.skip("the inspector", reason)
     agents.all_of(tally, World, recant, os.path.abspath(given.agents))
+    person.all_of(tally, World, recant, os.path.abspath(given.agents))
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed else 0
 

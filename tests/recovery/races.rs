@@ -409,6 +409,44 @@ fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() 
     }
 }
 
+/// The fingerprint of what was put says that nothing has changed since, and so its attributes are not read before they are compared with
+/// the record's, as it comes off. By force they are.
+#[test]
+fn what_was_put_with_an_attribute_of_somebody_else_is_a_conflict_and_gives_way_by_force() {
+    if !common::can_run() {
+        return common::skip("an attribute of what was put: no run here");
+    }
+    for force in [false, true] {
+        let world = World::new();
+        world.call(["run", "--", "sh", "-c", "echo 1 > f; touch -d @1000000000 f"]).run().ok();
+        for words in ["commit last", "rollback last"] {
+            world.recant(words).ok();
+        }
+        let id = world.recant("show last --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+        let held = world.session(&id).join("held/objects");
+        let steps = steps_of(|| world.call(["redo", "last"]));
+        let (put, written) =
+            (numbers(&steps, "renameat2 ", "tree/f")[0], numbers(&steps, "", "checkpoint/manifest.jsonl.new")[0]);
+        world.recant("rollback last").ok();
+        let orders = format!("run:{put}:setfattr -n user.late -v 1 {}/*;run:{written}:sleep 0.1", held.display());
+        let said = world.call(["redo", "last"]).env("RECANT_STEPS", orders).run();
+        if said.stderr().contains("setfattr") {
+            return common::skip(&format!("an attribute of what was put: {said}"));
+        }
+        said.ok();
+        let put = world.manifest();
+        assert!(put.0[&b"f"[..]].xattrs.contains(&(b"user.late".to_vec(), b"1".to_vec())), "{put}");
+        if force {
+            world.recant("rollback last --force").ok();
+            assert!(!world.exists("f"));
+        } else {
+            let said = world.recant("rollback last").with(3);
+            assert!(said.stderr().contains("/f: its extended attributes were changed meanwhile"), "{said}");
+            put.assert_same(&world.manifest(), "a refused rollback");
+        }
+    }
+}
+
 /// A small session whose tree lies on another file system than the store, so that copies are made beside the targets. `first` is done in
 /// the tree before it begins.
 fn copied(first: &str) -> Option<Scene> {

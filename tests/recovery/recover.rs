@@ -996,7 +996,7 @@ fn the_reserve_has_the_room_that_a_rollback_of_all_that_is_in_takes() {
             None => drop(scene.world.recant(&words.replace("ID", &scene.id)).ok()),
         }
         let session = scene.session();
-        let kept = size(&session.join("reserve"));
+        let kept: u64 = ["reserve", "reserve.3"].map(|name| size(&session.join(name))).iter().sum();
         scene.kill_before("rollback", seal(&scene.steps("rollback")));
         let of_it = ["session.json.new", "checkpoint/manifest.jsonl.new"].map(|name| size(&session.join(name)));
         let written = of_it.iter().sum::<u64>() + size(&scene.store.join("journals").join(&scene.id));

@@ -51,6 +51,22 @@ fn every_verb_says_there_what_it_says_here() {
     assert!(host.store().join("sessions").join(&id).is_dir());
 }
 
+/// It is a directory of that machine, which is said where there is none.
+#[test]
+fn a_store_that_is_named_is_one_of_the_other_machine() {
+    let Some((world, _, host)) = machine() else { return };
+    let near = world.path("store").display().to_string();
+    world.call(["--store", &near, "session", "new", "-n", "here"]).run().ok();
+    let elsewhere = format!("{near}-elsewhere");
+    std::fs::rename(&near, &elsewhere).unwrap();
+    for words in ["show here", "commit here"] {
+        let said = world.call(["-H", "web1", "--store", &near].into_iter().chain(words.split(' '))).run().with(1).stderr();
+        let why = format!("there is no store at {near}; with -H, --store is a directory of that machine");
+        assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(&why), "{said}");
+    }
+    assert!(!host.store().exists() && !std::path::Path::new(&near).exists(), "and none is made");
+}
+
 #[test]
 fn what_is_chosen_there_is_of_all_projects_there_and_wants_a_word() {
     let Some((world, _, host)) = machine() else { return };
@@ -91,6 +107,19 @@ fn a_run_there_is_held_there_and_ends_as_its_command_does() {
         assert_eq!(world.call(["-H", "web1", "run", "--", "sh", "-c", script]).run().status, status, "{script}");
     }
     world.recant("-H web1 run -- /nowhere/at/all").with(127);
+}
+
+#[test]
+fn a_service_there_goes_on_when_the_connection_is_cut() {
+    let Some((world, _, host)) = machine().filter(|_| can_run()) else { return };
+    let begin = ["-H", "web1", "run", "--session", "s", "--serve", "web", "--", "sh", "-c", "echo up > up; exec sleep 60"];
+    let said = world.call(begin).run().ok();
+    assert!(said.stderr().contains("recant -H web1 run --session ") && said.stderr().contains("--stop web ends it"), "{said}");
+    host.cut();
+    assert_eq!(world.recant("-H web1 run --session s -- cat up").ok().stdout(), "up\n");
+    let said = world.recant("-H web1 commit s").with(6);
+    assert!(said.stderr().contains("web: \"sh -c "), "{said}");
+    assert_eq!(world.recant("-H web1 run --session s --stop web").ok().stdout(), "web is stopped (SIGTERM)\n");
 }
 
 #[test]

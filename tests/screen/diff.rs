@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use crate::common::{self, World, name};
 use crate::on_stderr;
+use crate::terminal::Terminal;
 use insta::assert_snapshot;
 
 fn numbered(lines: std::ops::Range<usize>) -> String {
@@ -464,18 +465,18 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
     assert_snapshot!(world.recant("diff rights --stat").ok().masked_out(), @"
     able   | 1 +
            | extended attribute security.capability
-    dir    | new directory, mode 0755; owner 12:34
     group  | 1 +
            | mode 2755; owner 0:7
-    link   | 1 +
-           | owner 1234:5678
     old    | 1 +
            | mode 0644 -> 4711; owner 0:0 -> 9:9
+    tool   | 1 +
+           | mode 4755; owner 0:0
+    dir    | new directory, mode 0755; owner 12:34
+    link   | 1 +
+           | owner 1234:5678
     plain  | 1 +
     theirs | 1 +
            | owner 1234:5678
-    tool   | 1 +
-           | mode 4755; owner 0:0
     8 files changed, 7 insertions(+)
     ");
     common::way("an owner, setuid, setgid or capability that nobody sees", "Root", "diff", "closed");
@@ -507,4 +508,42 @@ fn the_first_patch_is_printed_before_the_last_file_is_read_for_its_rename_too() 
         rest.lines().filter(|line| line.starts_with(['#', '-', '+']) && !line.contains(char::is_numeric)).collect();
     let rest = rest.join("\n");
     assert!(rest.contains("+later") && rest.contains("+others") && !rest.contains("renamed"), "{rest}");
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_the_sources_and_what_else_there_is_in_a_line_each() {
+    let world = World::new();
+    let id = world.begin();
+    for path in ["node_modules/a/index.js", "node_modules/a/package.json", "node_modules/b/index.js", "src/a.js", "src/b.js"] {
+        world.stage_write(&id, path, "one\n");
+    }
+    world.stage_write(&id, "package.json", "{}\n").stage_write(&id, "README", "read me\n");
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @"
+    package.json  | 1 +
+                  | npm runs its scripts
+    README        | 1 +
+    src/          | new directory: 2 files, 8 B
+    node_modules/ | dependencies: 6 created, 12 B
+    2 files changed, 2 insertions(+)
+    and 9 changes told together: recant diff <id1~> --stat --full
+    ");
+    // Elsewhere all of it is the patch, and all of it with --full.
+    let whole = world.call(["diff", &id]).run().ok().stdout();
+    assert!(whole.contains("+++ b/") && whole.contains("node_modules/b/index.js") && whole.contains("src/b.js"), "{whole}");
+    let full = world.call(["diff", &id, "--stat", "--full"]).run().ok().stdout();
+    assert!(full.contains(" node_modules/b/index.js ") && !full.contains("told together"), "{full}");
+    let named = world.call(["diff", &id, "node_modules", "--stat"]).run().ok().stdout();
+    assert!(named.contains(" node_modules/b ") && !named.contains("dependencies"), "{named}");
+    let Some(terminal) = Terminal::open(&world, 100, 60) else { return };
+    terminal.line(&format!("PAGER= recant diff {id}"));
+    let seen = terminal.sees("+read me");
+    let remarks: Vec<&str> = seen.lines().filter(|line| line.starts_with("# ")).collect();
+    assert_eq!(
+        remarks[..2],
+        ["# package.json: npm runs its scripts", "# node_modules/: dependencies: 6 created, 12 B"],
+        "{seen}"
+    );
+    assert!(remarks[2].starts_with("# not shown: 6 changes told together: recant diff "), "{seen}");
+    assert!(seen.contains("b/src/b.js") || seen.contains("/src/b.js"), "{seen}");
+    assert!(!seen.contains("index.js"), "{seen}");
 }

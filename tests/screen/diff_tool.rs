@@ -47,18 +47,18 @@ fn listed(world: &World, id: &str, words: &[&str]) -> Said {
 }
 
 #[test]
-fn a_tool_gets_copies_that_are_read_only_of_what_was_and_what_is_and_they_are_gone_afterwards() {
+fn a_tool_gets_copies_of_what_was_and_what_is_and_they_are_gone_afterwards() {
     let (world, id) = world();
     let said = listed(&world, &id, &[]).ok();
     assert_snapshot!(said, @r#"
     status 0
     --- stdout
-    -r-------- new/world/tree/changed -> 
-    -r-------- new/world/tree/sub dir/made -> 
     -r-------- old/world/tree/changed -> 
     -r-------- old/world/tree/gone -> 
     -r-------- old/world/tree/tool -> 
-    -r-x------ new/world/tree/tool -> 
+    -rw------- new/world/tree/changed -> 
+    -rw------- new/world/tree/sub dir/made -> 
+    -rwx------ new/world/tree/tool -> 
     lrwxrwxrwx new/world/tree/link -> /world/tree/secret
     lrwxrwxrwx old/world/tree/link -> /etc
     --- stderr
@@ -80,15 +80,125 @@ fn a_tool_gets_copies_that_are_read_only_of_what_was_and_what_is_and_they_are_go
 }
 
 #[test]
-fn what_a_tool_does_to_its_copies_reaches_neither_the_store_nor_the_tree() {
+fn what_a_tool_does_to_its_copies_otherwise_reaches_neither_the_store_nor_the_tree() {
     let (world, id) = world();
     let (tree, session) = (world.manifest(), common::manifest(&world.session(&id)));
     let wild = r#"cd "$NEW/.." && chmod -R u+w . && find . -type f -exec sh -c 'echo x > "$1"' sh {} \; ; find . -type f -delete
                   ln -s "$WORLD/tree" into; mkdir -p deep/er; chmod 0 deep; exit 3"#;
-    world.call(["diff", &id, "--tool", wild]).env("WORLD", world.root()).run().ok();
+    let said = world.call(["diff", &id, "--tool", wild]).env("WORLD", world.root()).run().ok();
+    assert!(said.stderr().contains("3 files that the tool removed: held as before"), "{said}");
     tree.assert_same(&world.manifest(), "the tree");
     session.assert_same(&common::manifest(&world.session(&id)), "the store");
     assert_eq!(left(&world), 0);
+}
+
+/// A session `w` that changed `conf` in its only step, and its world; a tool writes to `$HELD` and `$WAS`, its copies.
+fn held() -> Option<(World, &'static str)> {
+    let mut world = can_run().then(World::new)?;
+    let temporary = world.root().join("temporary");
+    world.mkdir(&temporary);
+    world.set("TMPDIR", &temporary);
+    world.write("conf", "old\n").write("gone", "bye\n");
+    world.call(["run", "-q", "-n", "w", "--", "sh", "-c", "echo new > conf; rm gone; ln -s conf also"]).run().ok();
+    Some((world, "HELD=\"$NEW$PWD/conf\" WAS=\"$OLD$PWD/conf\"; "))
+}
+
+#[test]
+fn what_a_tool_writes_to_the_held_side_is_a_step_and_the_original_stays() {
+    let Some((world, names)) = held() else { return skip("what a tool writes: recant run does not work here") };
+    let tree = world.manifest();
+    let tool =
+        |words: &[&str], script: &str| world.call([&["diff"], words, &["--tool", &format!("{names}{script}")]].concat()).run();
+    let said = tool(&["w"], "printf 'by hand\\n' >> \"$HELD\"; chmod u+w \"$WAS\"; echo wrong > \"$WAS\"").ok();
+    assert!(said.stderr().ends_with("holds the edited conf\n"), "{said}");
+    assert_eq!(world.recant("cat w conf").ok().stdout(), "new\nby hand\n");
+    tree.assert_same(&world.manifest(), "the tree");
+    // An editor may put another file in its place.
+    let said = tool(&["w", "conf"], "echo other > \"$HELD.new\"; mv \"$HELD.new\" \"$HELD\"").ok();
+    assert!(said.stderr().ends_with("holds the edited conf\n"), "{said}");
+    assert_eq!(world.recant("cat w conf").ok().stdout(), "other\n");
+    assert_eq!(world.recant("steps w --json").ok().json()["head"], 3);
+    let log = world.recant("log w --json").ok().json();
+    assert_eq!((&log["entries"][0]["verb"], &log["entries"][0]["paths"]), (&"edit".into(), &1.into()), "{log}");
+    world.call(["await", "w", "--for", "1s"]).env("CLAUDECODE", "1").run().with(6);
+    world.recant("rewind w 2").ok();
+    // The edit is no decision, but told with one.
+    let said = world.call(["await", "w"]).env("CLAUDECODE", "1").run().ok();
+    assert!(said.stdout().contains("session w had 1 file edited by a person\nsession w was rewound to step 2"), "{said}");
+    assert_eq!(world.recant("cat w conf").ok().stdout(), "new\nby hand\n");
+    // Nothing is written where nothing is: no step.
+    tool(&["w"], "touch \"$HELD\"").ok();
+    assert_eq!(world.recant("steps w --json").ok().json()["head"], 2);
+    assert_eq!(left(&world), 0);
+}
+
+#[test]
+fn what_a_tool_makes_beside_its_copies_is_kept_and_named() {
+    let Some((world, names)) = held() else { return skip("what a tool writes: recant run does not work here") };
+    let tool = |script: &str| world.call(["diff", "w", "--tool", &format!("{names}{script}")]).run().ok().stderr();
+    let said = tool("cp \"$HELD\" \"$HELD~\"; cp \"$HELD\" \"$HELD.orig\"; echo mine >> \"$HELD\"");
+    assert!(said.ends_with("holds the edited conf\n") && !said.contains("made"), "{said}");
+    assert_eq!(left(&world), 0, "copies that an editor leaves");
+    let said = tool("echo mine > \"$(dirname \"$HELD\")/notes\"");
+    let kept =
+        said.split("1 file that the tool made: in no session, but kept in ").nth(1).unwrap_or_else(|| panic!("{said}")).trim();
+    assert_eq!(world.read(format!("{kept}{}", world.path("notes").display())), "mine\n");
+}
+
+#[test]
+fn a_tool_may_not_write_to_sides_that_are_no_session_as_it_is_held() {
+    let Some((world, names)) = held() else { return skip("what a tool writes: recant run does not work here") };
+    let writes = format!("{names}stat -c %a \"$HELD\"; chmod u+w \"$HELD\"; echo wrong > \"$HELD\"");
+    let first = world.recant("cat w conf").ok().stdout();
+    world.call(["run", "-q", "--session", "w", "--", "sh", "-c", "echo more > second"]).run().ok();
+    for words in ["diff w --since 0", "diff w --step 1"] {
+        let said = world.call(words.split(' ').chain(["--tool", &writes])).run().ok();
+        assert_eq!(said.stdout(), "400\n", "{words}");
+        assert_eq!(world.recant("cat w conf").ok().stdout(), first, "{words}");
+    }
+    world.recant("commit w -y").ok();
+    let tree = world.manifest();
+    let said = world.call(["diff", "w", "--tool", &writes]).run().ok();
+    assert_eq!(said.stdout(), "400\n", "it is committed");
+    tree.assert_same(&world.manifest(), "it is committed");
+    assert_eq!(left(&world), 0);
+}
+
+#[test]
+fn what_a_tool_wrote_is_kept_where_the_session_does_not_take_it() {
+    for (n, (line, why)) in [
+        ("run -q --session w -- sh -c 'echo theirs > conf'", "the session changed meanwhile, so it does not hold the edit"),
+        ("discard -y w", ""),
+        ("commit -y w", ""),
+        ("rewind w 0", "the session changed meanwhile, so it does not hold the edit"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let Some((world, names)) = held() else { return skip("what a tool writes: recant run does not work here") };
+        let script = format!("{names}echo mine >> \"$HELD\"; {} {line}", common::recant());
+        let said = world.call(["diff", "w", "--tool", &script]).run().with(1).stderr();
+        assert!(said.contains(why), "{said}");
+        let kept = said.split("what was written is kept: ").nth(1).unwrap_or_else(|| panic!("{line}: {said}")).trim();
+        let kept = format!("{kept}{}", world.path("conf").display());
+        assert_eq!(world.read(&kept), "new\nmine\n");
+        if n == 0 {
+            assert_eq!(world.recant("cat w conf").ok().stdout(), "theirs\n");
+        }
+        assert_eq!(left(&world), 1);
+    }
+}
+
+#[test]
+fn what_a_tool_wrote_is_kept_where_a_service_began_meanwhile() {
+    let Some((world, names)) = held() else { return skip("what a tool writes: recant run does not work here") };
+    let serve = "run -q --session w --serve web -- sh -c 'while :; do sleep 0.05; done' > /dev/null 2>&1";
+    let script = format!("{names}echo mine >> \"$HELD\"; {} {serve}", common::recant());
+    let said = world.call(["diff", "w", "--tool", &script]).env("RECANT_STOP_AFTER", "1").run();
+    world.call(["discard", "w", "--now", "-y"]).env("RECANT_STOP_AFTER", "1").run().ok();
+    let said = said.with(6).stderr();
+    let kept = said.split("what was written is kept: ").nth(1).unwrap_or_else(|| panic!("{said}")).trim();
+    assert_eq!(world.read(format!("{kept}{}", world.path("conf").display())), "new\nmine\n");
 }
 
 #[test]
@@ -102,8 +212,8 @@ fn a_copied_link_leads_no_copy_out_of_the_directory() {
     world.call(["run", "-q", "-n", "swapped", "--", "sh", "-c", script]).run().ok();
     let said = listed(&world, "swapped", &[]).ok();
     assert_snapshot!(said.stdout(), @"
-    -r-------- new/world/tree/other -> 
     -r-------- old/world/tree/dir/file -> 
+    -rw------- new/world/tree/other -> 
     lrwxrwxrwx new/world/tree/dir -> outside
     ");
     assert_eq!(world.read("outside/file"), "untouched\n");
@@ -122,11 +232,21 @@ fn a_copied_link_leads_no_copy_out_of_the_directory() {
 #[test]
 fn vimdiff_gets_file_by_file_until_one_ends_in_failure() {
     let (mut world, id) = world();
-    program(&mut world, "vimdiff", r#"shift; echo "$(cat "$1") | $(cat "$2")" >> "$WORLD/seen"; ! grep -qs bye "$1" || exit 1"#);
+    program(
+        &mut world,
+        "vimdiff",
+        r#"[ "$1" != -R ] || { echo "$1" >> "$WORLD/seen"; shift; }
+                  echo "$(cat "$1") | $(cat "$2")" >> "$WORLD/seen"; ! grep -qs bye "$1" || exit 1"#,
+    );
     let said = world.call(["diff", &id, "--tool", "vimdiff"]).env("WORLD", world.root()).run().ok();
     assert_eq!(world.read(world.root().join("seen")), "old | new\nbye | \n");
     let left_out = format!("recant: 3 paths with no content that a tool could show: see recant diff {}\n", &id[16..]);
     assert_eq!((said.stdout(), said.stderr()), (String::new(), left_out));
+    // Where nothing may be written, it is told so.
+    world.recant("snapshot create").ok();
+    world.remove(world.root().join("seen")).write("changed", "by hand\n");
+    world.call(["snapshot", "diff", "last", "--tool", "vimdiff"]).env("WORLD", world.root()).run().ok();
+    assert_eq!(world.read(world.root().join("seen")), "-R\nold | by hand\n");
     assert_eq!(left(&world), 0);
 }
 
@@ -154,7 +274,7 @@ fn the_settings_name_the_tool_and_the_call_goes_first() {
     assert_snapshot!(on_stderr(&world.call(["diff", &id, "--tool", "true", "--json"]).run(), 2), @r#"
     {"schema":2,"kind":"usage","message":"a tool shows no JSON","path":null,"state":null,"remedy":"recant diff --json shows the changes"}
     "#);
-    let said = world.call(["--far", "::-H web1", "diff", &id, "--tool", "true"]).run().with(2);
+    let said = world.call(["--far", ":::-H web1", "diff", &id, "--tool", "true"]).run().with(2);
     assert!(said.stderr().ends_with("\n        recant -H web1 diff prints the patch\n"), "{said}");
     assert_eq!(left(&world), 0);
 }

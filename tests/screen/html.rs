@@ -198,7 +198,7 @@ fn the_counts_are_those_of_stat() {
     world.call(["session", "symlink", &id, "a", "l", "--replace"]).run();
     world.call(["session", "delete", &id, "was-link"]).run().ok();
     let page = page(&world, &format!("diff {id}"));
-    let json = world.recant(&format!("diff {id} --stat --json")).ok().json();
+    let json = world.recant(&format!("diff {id} --stat --full --json")).ok().json();
     let rows = json["changes"].as_array().expect("changes");
     assert_eq!(page.files().len(), rows.len());
     let mut sums = [0, 0];
@@ -315,7 +315,7 @@ fn what_no_page_can_be_made_for_is_refused_as_usage() {
     let world = World::new();
     let id = world.begin();
     world.stage_write(&id, "a", "text\n");
-    for words in ["--json", "--stat", "--name-only", "--tool true", "--blocks", "--brief", "--word-diff"] {
+    for words in ["--json", "--stat", "--name-only", "--tool true", "--blocks", "--word-diff"] {
         world.recant(&format!("diff {id} --html {words}")).with(2);
     }
     world.recant("snapshot create -q").ok();

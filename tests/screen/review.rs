@@ -278,7 +278,7 @@ fn what_is_confirmed_is_what_was_seen_also_if_the_tree_changes_before_the_answer
     terminal.keys("y");
     let asked = framed(&terminal.sees("Nothing was done."));
     assert!(asked.contains("a.txt: it, or the file on the tree, changed since it was shown"), "{asked}");
-    assert!(asked.contains("Commit 1 change of 6?") && asked.contains("y yes n no, back"), "it asks again: {asked}");
+    assert!(asked.contains("Commit 1 change of 6?") && asked.contains("n no, back"), "it asks again: {asked}");
     tree.assert_same(&world.manifest(), "nothing was done");
     assert_eq!(told(&world), sessions);
     // Confirmed again, it is a conflict, as it would be by flags.
@@ -1107,4 +1107,164 @@ fn a_terminal_that_goes_while_somebody_types_leaves_no_process() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
+}
+
+#[test]
+fn a_reason_is_typed_in_the_question_and_reaches_an_agent_that_waits() {
+    let Some(world) = small() else { return };
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "dir/x");
+    terminal.keys("h Space c").sees("Commit 2 changes of 6?");
+    // A letter that answers a question is one of the reason, too.
+    terminal.keys("m").sees("reason: █");
+    terminal.types("y, n and qq").keys("BSpace Enter").sees("reason: y, n and q");
+    terminal.keys("y").sees("j k scroll");
+    leave_text(&terminal);
+    terminal.keys("A d").sees("Discard 4 changes of 4?");
+    terminal.keys("m").types("a reason that is let go").keys("Escape");
+    terminal.until("no reason", |text| text.contains("n no, back") && !text.contains("reason:"));
+    terminal.keys("m").types("not the tests").keys("Enter").sees("reason: not the tests");
+    terminal.keys("y").sees("j k scroll");
+    leave_text(&terminal);
+    terminal.keys("q").sees("end=0");
+    let said = world.call(["await", "w"]).env("CLAUDECODE", "1").run().ok().stdout();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].ends_with("(2 paths: dir), was committed by a person: y, n and q"), "{said}");
+    assert_eq!(lines[1..], ["session w had 4 changes (a.txt, gone, new, …) discarded by a person: not the tests"], "{said}");
+}
+
+#[test]
+fn a_reason_stays_where_a_question_is_asked_again() {
+    let Some(world) = small() else { return };
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "a.txt");
+    terminal.keys("Space c").sees("Commit 1 change of 6?");
+    terminal.keys("m").types("as it was").keys("Enter").sees("reason: as it was");
+    world.write("a.txt", "somebody's\n");
+    terminal.keys("y").sees("This changed since it was shown");
+    terminal.sees("reason: as it was");
+    terminal.keys("n").sees("nothing was changed");
+    terminal.keys("q").sees("end=0");
+}
+
+#[test]
+fn what_no_editor_can_open_is_named_and_what_a_tool_writes_is_held() {
+    let Some(mut world) = small() else { return };
+    let script = "ln -s a.txt also; printf 'a\\0b' > bin";
+    world.call(["run", "-q", "--session", "w", "--", "sh", "-c", script]).run().ok();
+    let [editor, tool] = ["editor", "tool"].map(|name| world.root().join(name));
+    world.write(&editor, "#!/bin/sh\necho written > \"$1\"\n").chmod(&editor, 0o755);
+    world.write(&tool, "#!/bin/sh\necho by the tool >> \"$NEW$PWD/new\"\n").chmod(&tool, 0o755);
+    world.config(&format!("[diff]\ntool = '{}'\n", tool.display()));
+    world.set("EDITOR", editor);
+    let (tree, step) = (world.manifest(), head(&world));
+    let Some(terminal) = review(&world, "w") else { return };
+    for (path, why) in [
+        ("gone", "gone: it is deleted: there is nothing to edit"),
+        ("also", "also: a symlink is held there, which no editor opens"),
+        ("bin", "bin: it is binary, and no text to edit"),
+    ] {
+        go_to(&terminal, path);
+        terminal.keys("e").sees(why);
+        leave_text(&terminal);
+    }
+    assert_eq!(head(&world), step, "nothing of it is a step");
+    go_to(&terminal, "new");
+    terminal.keys("D").sees("holds the edited new");
+    leave_text(&terminal);
+    assert_eq!((world.recant("cat w new").ok().stdout(), head(&world)), ("n\nby the tool\n".into(), step + 1));
+    undo(&terminal);
+    assert_eq!((world.recant("cat w new").ok().stdout(), head(&world)), ("n\n".into(), step));
+    terminal.keys("q").sees("end=0");
+    tree.assert_same(&world.manifest(), "nothing on the tree was touched");
+}
+
+#[test]
+fn one_session_that_waits_is_decided_after_the_other() {
+    let Some(world) = small() else { return };
+    for name in ["a", "b"] {
+        let script = format!("echo 1 > by-{name}");
+        world.call(["run", "-q", "-n", name, "--", "sh", "-c", &script]).env("CLAUDECODE", "1").run().ok();
+    }
+    let Some(terminal) = Terminal::usual(&world) else { return };
+    terminal.line("recant review --next; echo \"end=$?\"");
+    // Those of agents come first.
+    let shown = terminal.sees("2 more sessions wait: q goes on to the next");
+    assert!(shown.contains("(a)") && shown.contains("q next"), "{shown}");
+    act(&terminal, "A c", "Commit 1 change of 1?");
+    let shown = terminal.sees("1 more session waits: q goes on to it");
+    assert!(shown.contains("(b)"), "{shown}");
+    // It can be taken back there, too.
+    assert!(undo(&terminal).contains("commit of 1 change"));
+    assert_eq!(world.status("a"), "rolled_back");
+    // One that is left undecided is shown no more.
+    terminal.keys("q").sees("(w)");
+    terminal.sees("q quit");
+    go_to(&terminal, "new");
+    act(&terminal, "Space c", "Commit 1 change of 6?");
+    terminal.until("the rest of it", |text| text.contains("(w)") && text.contains("5 changes"));
+    act(&terminal, "A d", "Discard 5 changes of 5?");
+    let said = terminal.sees("end=0");
+    assert!(!said.contains("nothing waits"), "b waits: {said}");
+    terminal.line("clear; recant review --next; echo \"end=$?\"").sees("q quit");
+    assert!(terminal.text().contains("(b)"));
+    act(&terminal, "A d", "Discard 1 change of 1?");
+    terminal.sees("nothing waits");
+    assert_eq!(world.recant("review --next").with(2).stdout(), "");
+    terminal.line("clear; recant review --next; echo \"end=$?\"");
+    terminal.until("nothing waits", |text| text.contains("nothing waits") && text.contains("end=0"));
+}
+
+#[test]
+fn ctrl_c_leaves_all_that_wait() {
+    let Some(world) = small() else { return };
+    world.recant("run -q -n other -- touch b").ok();
+    let Some(terminal) = Terminal::usual(&world) else { return };
+    terminal.line("recant review --next; echo \"end=$?\"").sees("q next");
+    terminal.keys("C-c").sees("end=0");
+}
+
+#[test]
+fn an_agent_waits_on_while_its_person_looks_at_the_rest() {
+    let Some(world) = small() else { return };
+    let agent = |words: &[&str]| world.call(words).env("CLAUDECODE", "1");
+    let Some(terminal) = review(&world, "w") else { return };
+    go_to(&terminal, "dir/x");
+    act(&terminal, "h Space c", "Commit 2 changes of 6?");
+    let waits = agent(&["await", "w"]).command().stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    go_to(&terminal, "gone");
+    act(&terminal, "Space d", "Discard 1 change of 4?");
+    terminal.keys("q").sees("end=0");
+    let said = String::from_utf8(waits.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains("(2 paths: dir), was committed by a person\n"), "{said}");
+    assert!(said.ends_with("session w had 1 change (gone) discarded by a person\nstill held: 3 changes\n"), "{said}");
+    // At the end of its time it is told what there is, and where nothing is held any more, at once.
+    terminal.line("clear; recant review w; echo \"end=$?\"").sees("q quit");
+    go_to(&terminal, "new");
+    act(&terminal, "Space d", "Discard 1 change of 3?");
+    let said = agent(&["await", "w", "--for", "1s"]).run().ok().stdout();
+    assert!(said.ends_with("still held: 2 changes\n"), "{said}");
+    act(&terminal, "A d", "Discard 2 changes of 2?");
+    assert!(agent(&["await", "w"]).run().ok().stdout().contains("had 2 changes"));
+    terminal.keys("q").sees("end=0");
+}
+
+#[test]
+fn what_others_run_stands_above_all_else() {
+    let Some(world) = small() else { return };
+    let script = "mkdir -p .git/hooks many; echo x > .git/hooks/pre-commit; for i in $(seq 30); do echo 1 > many/$i; done";
+    world.call(["run", "-q", "--session", "w", "--", "sh", "-c", script]).run().ok();
+    let Some(terminal) = review(&world, "w") else { return };
+    let shown = terminal.sees("git runs it");
+    let rows: Vec<&str> = shown.lines().skip(1).map(|line| line.split('│').next().unwrap().trim_end()).collect();
+    assert!(rows[0].starts_with("[ ]   + ! .git/hooks/pre-commit") && rows[1].starts_with("[ ] ▾ ./"), "{shown}");
+    // It is the same change as the one in its own place.
+    terminal.keys("Space").sees("1 chosen");
+    let shown = terminal.text();
+    assert_eq!(shown.lines().filter(|line| line.starts_with("[x]") && line.contains("pre-commit")).count(), 2, "{shown}");
+    terminal.keys("j").sees("Enter folds it");
+    terminal.keys("o").sees("ordered by size");
+    terminal.keys("o o").sees("ordered by path");
+    terminal.keys("v").until("what is chosen", |text| text.matches("pre-commit").count() == 2 && !text.contains("many"));
+    terminal.keys("q q").sees("end=0");
 }

@@ -1,5 +1,5 @@
-//! A commit that nobody confirms is taken back by a real systemd, in namespaces of its own, so that nothing of it is
-//! seen outside, and nothing of it stays. As root; what cannot be had is skipped by name.
+//! A real systemd, in namespaces of its own, so that nothing of it is seen outside, and nothing of it stays: it takes back a commit that
+//! nobody confirms, and its unit one that a crash cut off. As root; what cannot be had is skipped by name.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ fn has(programs: &[&str]) -> bool {
     let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/lib/systemd", "/usr/lib/systemd"];
     programs.iter().all(|program| places.iter().any(|place| Path::new(place).join(program).exists()))
 }
+
+const NEEDS: &[&str] = &["systemd", "systemd-run", "systemctl", "nsenter", "unshare"];
 
 /// Ends with 77 what cannot be set up, with the reason on standard error.
 const CANNOT: i32 = 77;
@@ -85,8 +87,53 @@ fn taken_back_by(by: &str, needs: &[&str], unshare: &[&str], setting: &str) {
     world.assert_tidy(by);
 }
 
+/// The two units, for the world's home, and the crash that each has to end: what began them is the target that wants them.
+const BOOT: &str = r#"
+{ sed "s|/root|$HOME|; s|/usr/bin/recant|$RECANT|" "$UNITS/recant-recover.system" > units/recant-recover.service &&
+    mkdir units/multi-user.target.d && cp "$UNITS/wants.conf" units/multi-user.target.d/recant.conf &&
+    printf '[Unit]\nDefaultDependencies=no\n' > units/multi-user.target && cp units/multi-user.target units/local-fs.target &&
+    $INSIDE systemctl daemon-reload && $INSIDE systemctl start multi-user.target; } || exit 1
+"#;
+
+#[test]
+#[ignore = "long: a real systemd"]
+fn its_unit_ends_at_boot_what_a_crash_cut_off() {
+    let what = "systemd at boot";
+    if !is_root(what) {
+        return;
+    }
+    if !has(NEEDS) {
+        return common::skip(&format!("{what}: one of {NEEDS:?} is not installed"));
+    }
+    let (mut world, id, before) = scene();
+    let store = world.root().join("home/.local/share/recant");
+    std::fs::create_dir_all(store.parent().unwrap()).unwrap();
+    std::fs::rename(world.store(), &store).unwrap();
+    world.set("RECANT_STORE", &store);
+    let is_half = |n: &u32| {
+        assert_eq!(world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().status, 137, "step {n}");
+        world.manifest() != before
+    };
+    assert!((1..).find(is_half).is_some());
+    let call = |script: &str| {
+        let words = ["-k", "5", "90", "unshare", "--mount", "sh", "-c", script];
+        let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/systemd");
+        let call = world.program("timeout", words).env("RECANT", common::recant()).env("WORLD", world.root()).env("UNITS", units);
+        call.env("HOME", world.root().join("home")).run()
+    };
+    let wait = "for n in $(seq 100); do $INSIDE systemctl show -p Result,ActiveState,ExecMainExitTimestampMonotonic \
+                recant-recover.service > said; grep -q 'Monotonic=[1-9]' said && break; sleep 0.1; done; cat said";
+    let said = call(&format!("{SYSTEMD}{BOOT}{wait}"));
+    if said.status == CANNOT {
+        return common::skip(&format!("{what}: {}", said.stderr()));
+    }
+    let said = said.ok();
+    assert!(said.stdout().contains("Result=success"), "{said}");
+    before.assert_same(&world.manifest(), "undone at boot");
+}
+
 #[test]
 #[ignore = "long: a real systemd"]
 fn a_timer_of_a_real_systemd_takes_back_what_nobody_confirms() {
-    taken_back_by("systemd", &["systemd", "systemd-run", "systemctl", "nsenter", "unshare"], &["--mount"], SYSTEMD);
+    taken_back_by("systemd", NEEDS, &["--mount"], SYSTEMD);
 }

@@ -387,7 +387,7 @@ fn discard_puts_a_session_aside_and_undo_brings_it_back_whole() {
     };
     let before = whole();
     let said = world.call(["discard", &id]).run().ok();
-    assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
+    assert!(said.masked_err().starts_with("recant: session <id1~> (plan) is discarded: 1 change"), "{said}");
     assert!(said.masked_err().ends_with(": recant undo <id1~>\n"), "{said}");
     before.assert_same(&whole(), "nothing of it is touched");
     assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
@@ -545,6 +545,12 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
     assert_eq!(world.status(&pending), "pending");
 }
 
+/// The bytes on disk of all that lies in a directory.
+fn du(path: &std::path::Path) -> u64 {
+    let output = std::process::Command::new("du").args(["-s", "-B1"]).arg(path).output().expect("du");
+    String::from_utf8_lossy(&output.stdout).split_whitespace().next().expect("a number").parse().expect("bytes")
+}
+
 #[test]
 fn what_sessions_take_is_told_as_du_tells_it() {
     let world = World::new();
@@ -556,10 +562,6 @@ fn what_sessions_take_is_told_as_du_tells_it() {
             id
         })
         .collect();
-    let du = |path: &std::path::Path| -> u64 {
-        let output = std::process::Command::new("du").args(["-s", "-B1"]).arg(path).output().expect("du");
-        String::from_utf8_lossy(&output.stdout).split_whitespace().next().unwrap().parse().unwrap()
-    };
     let sessions: u64 = committed.iter().map(|id| du(&world.session(id))).sum();
     assert!(sessions > 5 * 8_192, "{sessions}");
     let status = world.recant("status --json").ok().json();
@@ -573,6 +575,68 @@ fn what_sessions_take_is_told_as_du_tells_it() {
     assert_eq!(fits.stdout(), format!("{}\n", committed[0]));
     assert_eq!(world.recant("prune --sessions --keep 1 --committed --json").ok().json()["bytes"], gone);
     assert_eq!(world.recant("status --json").ok().json()["store"]["bytes"], du(&world.session(last)));
+}
+
+/// Does things to sessions, and looks twice after each: the first look may count, the second knows.
+#[test]
+fn what_a_session_takes_is_counted_once_after_each_change_of_it() {
+    let world = World::new();
+    let look = |what: &str| {
+        // What is as young as the clock of files proves nothing.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let sessions = std::fs::read_dir(world.store().join("sessions")).expect("sessions");
+        let taken: u64 = sessions.map(|session| du(&session.expect("a session").path())).sum();
+        let told = || world.recant("status --json").json()["store"]["bytes"].as_u64().expect("bytes");
+        assert_eq!((told(), told()), (taken, taken), "{what}");
+        if world.journals().is_empty() {
+            let steps = steps_of(|| world.call(["status"]));
+            assert!(steps.is_empty(), "{what}: the third look has counted: {steps:?}");
+        }
+    };
+    world.write("f", vec![1; 50_000]).write("g", vec![2; 9_000]);
+    let id = world.begin();
+    look("a session begun");
+    for n in 0..3 {
+        world.stage(&id, [&*format!("write f {}", "x".repeat(7_000 * n)), &*format!("write n{n} new")]);
+        look("staged");
+    }
+    let script = world.root().join("looks");
+    world.write(&script, format!("sleep 0.03; {} status", common::recant()));
+    let meanwhile = |step: u32| format!("run:{step}:sh {};fail:25:28", script.display());
+    for order in ["fail:25:28", "kill:25", "kill:45", &meanwhile(8), &meanwhile(13), &meanwhile(18)] {
+        assert_ne!(world.call(["commit", &id]).env("RECANT_STEPS", order).run().status, 0, "{order}");
+        look(&format!("a commit with {order}"));
+        world.recant("recover").ok();
+        look(&format!("a commit with {order}, recovered"));
+        drop(world.call(["rollback", &id]).run());
+    }
+    let acts = ["commit", "rollback", "redo", "checkpoint verify", "rollback", "discard", "undo -y", "redo -y", "undo -y"];
+    for act in acts.into_iter().chain(["commit", "prune --checkpoints -y"]) {
+        world.recant(&format!("{act} {id}")).ok();
+        look(act);
+    }
+    let unneeded = || world.recant("status --json").ok().json()["prunable"]["unneeded"].as_u64();
+    let (others, forced) = (unneeded(), edited(&world, "g"));
+    world.call(["commit", &forced]).run().ok();
+    world.write("g", vec![3; 30_000]).call(["rollback", &forced, "--force"]).run().ok();
+    look("rolled back by force");
+    assert_eq!(unneeded(), others, "it keeps what was overwritten");
+    if common::can_run() {
+        for script in ["seq 9000 > r; mkdir d; touch d/1 d/2", "rm d/1; seq 900 > d/3", "seq 10 > r"] {
+            world.call(["run", "-q", "--session", "run", "--", "sh", "-c", script]).run().ok();
+            look(script);
+        }
+        let acts = ["rewind run 1", "fork run -n other", "discard other d", "commit run", "undo -y run", "rewind other 0"];
+        for act in acts.into_iter().chain(["discard run --now -y"]) {
+            world.recant(act).ok();
+            look(act);
+        }
+    }
+    // A hint: without it, or with another one, all is counted.
+    for bytes in ["", "recant-sizes  1\n", "garbled"] {
+        std::fs::write(world.store().join("sizes"), bytes).expect("other sizes");
+        look(bytes);
+    }
 }
 
 #[test]
@@ -1019,11 +1083,12 @@ fn room_for_a_rollback_is_kept_as_long_as_something_is_in() {
     assert_eq!(names(), 0, "there can be no rollback any more");
 }
 
+const DEEP: &str = "a-directory/with-a-long-name/below-another-one/and-so-on/until-it-is-too-long";
+
 /// A session that deletes a thousand files with long names, below the working directory; gives its id.
 fn crowded(world: &World) -> String {
-    let deep = "a-directory/with-a-long-name/below-another-one/and-so-on/until-it-is-too-long";
     for n in 0..1000 {
-        world.write(format!("{deep}/file-with-a-name-of-its-own-{n}.txt"), "x\n");
+        world.write(format!("{DEEP}/file-with-a-name-of-its-own-{n}.txt"), "x\n");
     }
     let id = world.begin();
     world.stage(&id, ["delete a-directory"]);
@@ -1051,18 +1116,20 @@ fn a_thousand_changes_with_long_paths_are_told_in_thirty_lines_of_eighty_columns
     }
     let tail = &id[16..];
     for (words, more, whole) in [
-        ("show ID", format!("… and 985 more: recant show {tail} -v"), 1005),
-        ("diff ID --stat", format!(" … and 985 more: recant diff {tail} --stat -v"), 1005),
+        ("show ID DEEP", format!("… and 981 more: recant show {tail} {DEEP} -v"), 1001),
+        ("diff ID DEEP --stat --full", format!(" … and 981 more: recant diff {tail} --full {DEEP} --stat -v"), 1001),
     ] {
-        let said = world.recant(&words.replace("ID", &id)).ok();
+        let said = world.recant(&words.replace("ID", &id).replace("DEEP", DEEP)).ok();
         assert!(said.stdout().lines().any(|line| line == more), "{words}: {more}: {said}");
-        let said = world.recant(&format!("{words} -v").replace("ID", &id)).ok();
+        let said = world.recant(&format!("{words} -v").replace("ID", &id).replace("DEEP", DEEP)).ok();
         assert!(said.stdout().lines().count() >= whole && !said.stdout().contains("more:"), "{words} -v");
-        let changes =
-            world.recant(&format!("{words} --json").replace("ID", &id)).ok().json()["changes"].as_array().unwrap().len();
-        assert_eq!(changes, 1005, "{words} --json");
+        let changes = world.recant(&format!("{words} --json").replace("ID", &id).replace("DEEP", DEEP)).ok().json()["changes"]
+            .as_array()
+            .unwrap()
+            .len();
+        assert_eq!(changes, 1001, "{words} --json");
         // With -v nothing is left out, and nothing shortened.
-        let said = world.recant(&format!("{words} -v").replace("ID", &id)).ok();
+        let said = world.recant(&format!("{words} -v").replace("ID", &id).replace("DEEP", DEEP)).ok();
         assert!(said.stdout().contains("until-it-is-too-long/file-with-a-name-of-its-own-999.txt"), "{words} -v");
     }
 }
@@ -1444,4 +1511,66 @@ fn a_session_named_where_a_path_belongs_is_told_to_have_a_call_of_its_own() {
     assert!(!world.recant("rollback a b").stderr().contains("no path"));
     world.stage_write("b", "a", "x");
     world.recant("commit b a").ok();
+}
+
+#[test]
+fn show_tells_together_what_programs_made_and_in_a_line_each_what_people_look_for() {
+    let world = World::new();
+    let id = world.begin();
+    for path in ["node_modules/a/index.js", "node_modules/b/index.js", "src/a.js", "src/b.js", "package.json", "README"] {
+        world.stage_write(&id, path, "one\n");
+    }
+    let rows = |words: &str| world.recant(&format!("show {id} {words}")).ok().masked_out().to_string();
+    let said = rows("");
+    assert_snapshot!(said.split_once("\n\n").expect("a head and rows").1, @"
+    created  file  4 B  package.json  (npm runs its scripts)
+    created  file  4 B  README
+    src/           new directory: 2 files, 8 B
+    node_modules/  dependencies: 5 created, 8 B
+    8 changes told together: recant show <id1~> -v
+    ");
+    let all = rows("-v");
+    assert!(all.contains("node_modules/b/index.js") && !all.contains("together"), "{all}");
+    let named = rows("src");
+    assert!(named.contains("src/b.js") && !named.contains("together"), "{named}");
+    // So does a commit, before it and after it.
+    let commit = |options: &str| world.recant(&format!("commit {id} {options}")).ok().masked_out().to_string();
+    let would = commit("--dry-run");
+    assert_snapshot!(would, @"
+    created   package.json  (npm runs its scripts)
+    created   README
+    src/           new directory: 2 files, 8 B
+    node_modules/  dependencies: 5 created, 8 B
+    8 changes told together: recant commit <id1~> --dry-run -v
+    ");
+    let all = commit("--dry-run -v");
+    assert!(all.contains("created   node_modules/b/index.js") && !all.contains("together"), "{all}");
+    // So does a part, whose session is gone after a dry run.
+    let part = commit("node_modules README --dry-run");
+    assert_snapshot!(part, @"
+    created   README
+    node_modules/  dependencies: 5 created, 8 B
+    5 changes told together: recant commit <id1~> … --dry-run -v
+    ");
+    let json = world.recant(&format!("commit {id} node_modules README --dry-run --json")).ok().json();
+    assert_eq!(json["summary"]["groups"][0]["created"], 5, "{json}");
+    let done = commit("");
+    assert_eq!(done.lines().take(4).collect::<Vec<_>>(), would.lines().take(4).collect::<Vec<_>>());
+    assert!(done.contains("8 changes told together: recant show "), "{done}");
+    // What is taken back is told the other way round, before it and after it.
+    let rollback = |options: &str| world.recant(&format!("rollback {id} {options}")).ok().masked_out().to_string();
+    let would = rollback("--dry-run");
+    assert_snapshot!(would, @"
+    removed   README
+    removed   package.json
+    src/           deleted directory: 2 files, 8 B
+    node_modules/  dependencies: 5 deleted, 8 B
+    8 changes told together: recant rollback <id1~> --dry-run -v
+    ");
+    let all = rollback("-v --dry-run");
+    assert!(all.contains("removed   node_modules/b/index.js") && !all.contains("together"), "{all}");
+    let undo = world.recant("undo --dry-run").ok().masked_out().to_string();
+    assert_eq!(undo.lines().take(4).collect::<Vec<_>>(), would.lines().take(4).collect::<Vec<_>>());
+    let done = rollback("");
+    assert_eq!(done.lines().take(4).collect::<Vec<_>>(), would.lines().take(4).collect::<Vec<_>>());
 }

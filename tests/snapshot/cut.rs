@@ -49,6 +49,8 @@ fn under_way(world: &World, options: &[&str]) -> (Child, u32) {
 fn killed_under_way(world: &World, options: &[&str]) -> u32 {
     let (child, pid) = under_way(world, options);
     killed(child);
+    // Its processes end a moment after it, and hold the session until then.
+    until("it counts as cut off", || world.recant("status").ok().stdout().contains("was cut off"));
     pid
 }
 

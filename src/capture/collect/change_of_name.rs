@@ -3,6 +3,7 @@
 use std::io;
 use std::rc::Rc;
 
+use super::capabilities::may_stay;
 use super::deletions::has_gone;
 use super::foreign_changes::marks_of;
 use super::same_content::same_content;
@@ -212,9 +213,12 @@ impl UpperReader<'_> {
             if before.state.sort() == after.sort() && (is_copied_up || old.stat.nlink > 1) {
                 self.keep_unseen(&before.state, &mut after);
             }
-            same = before.state.sort() == after.sort() && same_content(&before.state, &after, old.at(at.name), at);
+            marks.replaced = !may_stay(self.facts.route, &before.state, &after);
+            same = before.state.sort() == after.sort()
+                && !marks.replaced
+                && same_content(&before.state, &after, old.at(at.name), at);
             if same && new.nlink == 1 {
-                self.keep_capability(&before.state, &mut after);
+                self.keep_capability_of_same(path, is_held, &before.state, &mut after)?;
             }
             equal = same && is_equal(&before.state, &after);
             marks.link_broken = links.is_some() && !same;
@@ -225,7 +229,7 @@ impl UpperReader<'_> {
             }
         }
         if !equal {
-            self.warn_of_capability(path, &after);
+            self.note_program(path, at, &after)?;
         }
         let is_linked = new.nlink > 1 && new.sort != Sort::Directory;
         if is_linked {

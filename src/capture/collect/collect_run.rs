@@ -118,6 +118,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<UpperReader<'a>, Error> 
         held_times: HashSet::new(),
         laid: Vec::new(),
         names: HashMap::new(),
+        programs: Vec::new(),
         redirected: Cell::new(false),
     };
     for place in facts.places {
@@ -138,6 +139,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<UpperReader<'a>, Error> 
 impl UpperReader<'_> {
     fn into_collected(mut self) -> Result<Collected, Error> {
         for mut group in std::mem::take(&mut self.groups).into_values() {
+            self.take_out_linked_program(&mut group)?;
             // A link made in the run: each name of the object is put, so that they share it on the tree too.
             if group.iter().any(|linked| linked.moves) {
                 for linked in &mut group {
@@ -153,6 +155,7 @@ impl UpperReader<'_> {
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
+        self.find_originals()?;
         self.settle_links();
         self.mark_removed();
         self.drop_below_gone();

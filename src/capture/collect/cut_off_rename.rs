@@ -45,16 +45,20 @@ impl Rebuilt {
     fn parse(name: &[u8]) -> Option<Self> {
         let (own, rest) = Facts::parse(name.strip_prefix(PREFIX)?)?;
         let (above, name) = Facts::parse(rest)?;
-        (!name.is_empty()).then(|| Self { name: name.to_vec(), own, above })
+        // The command may make any name: one that leads out of the directory, or has facts that no directory has, is its own.
+        (!matches!(name, b"" | b"." | b"..")).then(|| Self { name: name.to_vec(), own, above })
     }
 
-    /// Makes the directory above what it was. Only its owner may; and the rename that all this is for sets its time anew.
-    pub fn leave(&self, fs: &Fs, above: &Dir) {
+    /// Makes the directory above what it was. One of another user's was not opened, and its time is not the caller's to set.
+    pub fn leave(&self, fs: &Fs, above: &Dir) -> Result<(), IoError> {
         let own = above.at(b".");
-        if above.stat().is_ok_and(|stat| stat.mode != self.above.mode) {
-            let _left_open = fs.set_mode(own, self.above.mode);
-        }
-        let _left_as_set = fs.set_mtime(own, self.above.mtime);
+        let closed = if above.stat()?.mode == self.above.mode { Ok(()) } else { fs.set_mode(own, self.above.mode) };
+        let timed = match fs.set_mtime(own, self.above.mtime) {
+            // EOVERFLOW: that user has no number in the run.
+            Err(error) if matches!(error.errno(), Some(libc::EPERM | libc::EOVERFLOW)) => Ok(()),
+            timed => timed,
+        };
+        closed.and(timed)
     }
 }
 
@@ -72,8 +76,8 @@ impl Facts {
         let mut parts = text.splitn(4, |byte| *byte == b'-');
         let mut number = |radix| u64::from_str_radix(std::str::from_utf8(parts.next()?).ok()?, radix).ok();
         let (mode, s, ns) = (number(8)?, number(16)?, number(16)?);
-        let mtime = Time { s: s.cast_signed(), ns: u32::try_from(ns).ok()? };
-        Some((Self { mode: u32::try_from(mode).ok()?, mtime }, parts.next()?))
+        let mtime = Time { s: s.cast_signed(), ns: u32::try_from(ns).ok().filter(|ns| *ns < 1_000_000_000)? };
+        Some((Self { mode: u32::try_from(mode).ok().filter(|mode| *mode <= 0o7777)?, mtime }, parts.next()?))
     }
 }
 
@@ -161,7 +165,7 @@ fn clear(fs: &Fs, dir: &Dir, name: &[u8]) -> Result<bool, Error> {
     } else {
         false
     };
-    rebuilt.leave(fs, dir);
+    rebuilt.leave(fs, dir)?;
     Ok(is_clear)
 }
 
@@ -181,7 +185,17 @@ mod tests {
             assert_eq!(Rebuilt::parse(&rebuilt.beside().unwrap_or_default()), Some(rebuilt));
         }
         assert_eq!(Rebuilt { name: vec![b'x'; 255], own: facts(0, 0, 0), above: facts(0, 0, 0) }.beside(), None);
-        for name in [&b".recant-moving-"[..], PROBE, b".recant-moving-755-0-0-755-0-0-", b".recant-moving-9-0-0-755-0-0-x"] {
+        for name in [
+            &b""[..],
+            b"9-0-0-755-0-0-x",
+            b"755-0-0-755-0-0-",
+            b"755-0-0-755-0-0-.",
+            b"755-0-0-755-0-0-..",
+            b"10755-0-0-755-0-0-x",
+        ] {
+            assert_eq!(Rebuilt::parse(&[PREFIX, name].concat()), None);
+        }
+        for name in [PROBE, b".recant-moving-755-0-0-755-0-3b9aca00-x"] {
             assert_eq!(Rebuilt::parse(name), None);
         }
     }

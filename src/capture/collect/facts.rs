@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::tree_below::TreeBelow;
 use crate::capture::layers::sealed_uppers::Sealed;
-use crate::capture::place::layout::{Route, is_opaque};
+use crate::capture::place::layout::{Route, is_opaque_directory};
 use crate::error::{At, Error, IoError};
 use crate::fs::{AbsPath, Dir, Shown, Span, Time};
 use crate::session::{Net, Place};
@@ -62,7 +62,7 @@ impl Facts<'_> {
     pub fn below(&self, place: &Place, real: Option<Rc<Dir>>) -> Result<TreeBelow, Error> {
         let held = self.sealed.below(self.held, place, self.route)?;
         let hides = match held.last() {
-            Some(last) => is_opaque(self.route, &last.xattrs()?),
+            Some(last) => is_opaque_directory(self.route, last)?,
             None => false,
         };
         Ok(TreeBelow::new(self.route, held.into_iter().map(Rc::new).collect(), real.filter(|_| !hides)))

@@ -6,6 +6,7 @@
 //! their originals (opened for writing, chmod and back), and `opaque` means only that a directory was renamed. Its notes are used where
 //! there is no other sign: whiteouts, opaque directories, and `origin`.
 
+mod capabilities;
 mod change_of_name;
 mod collect_run;
 mod copied_file;

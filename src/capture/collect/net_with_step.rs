@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
+use super::capabilities::may_stay;
 use super::facts::Facts;
 use super::same_content::same_content;
 use super::tree_below::HELD;
@@ -61,8 +62,10 @@ impl Composing<'_> {
         let real = self.real(&known.path, &known.before)?;
         // What somebody has changed since is no sign of what the command did: then only what the records say counts.
         let unchanged = real.as_ref().filter(|real| real.is_as_expected);
-        let same = match (&known.before.object, &own.after) {
-            (Some(before), Some(after)) if before.sort() == after.sort() => match unchanged {
+        let both = known.before.object.as_ref().zip(own.after.as_ref());
+        let replaced = both.is_some_and(|(before, after)| !may_stay(self.facts.route, before, after));
+        let same = match both {
+            Some((before, after)) if before.sort() == after.sort() && !replaced => match unchanged {
                 Some(real) => {
                     let (dir, name) = self.upper(&own.path)?;
                     same_content(before, after, real.dir.at(own.path.name()), dir.at(&name))
@@ -78,6 +81,7 @@ impl Composing<'_> {
             by_clock: known.marks.by_clock,
             link_broken: has_links && !same,
             linked: own.marks.linked,
+            replaced,
             same_content: same && is_file,
         };
         let before = known.before.object.as_ref();
@@ -88,7 +92,7 @@ impl Composing<'_> {
             _ => false,
         };
         if !back {
-            let net = Change { marks, after: own.after.clone(), step: own.step, ..known };
+            let net = Change { marks, after: own.after.clone(), step: own.step, original: own.original.clone(), ..known };
             self.net.push(Line::Change(Box::new(net)));
             return Ok(());
         }

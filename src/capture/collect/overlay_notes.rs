@@ -9,10 +9,6 @@ use crate::error::IoError;
 use crate::fs::{AbsPath, Entry, Sort, Stat};
 use crate::tree::{Meta, Seen, State, What, observe};
 
-const CAPABILITY: &[u8] = b"security.capability";
-/// The place of the version in a capability.
-const REVISION: usize = 3;
-
 impl UpperReader<'_> {
     fn prefix(&self) -> &'static str {
         self.facts.route.notes()
@@ -80,28 +76,6 @@ impl UpperReader<'_> {
         }
     }
 
-    /// Keeps the real file's capability where the upper has the kernel's copy of it, which counts in the user's namespace alone: version 3
-    /// of capabilities(7). The user could not set the real one.
-    pub fn keep_capability(&self, before: &State, after: &mut State) {
-        let (Some(real), Some(copy)) = (before.meta.xattr(CAPABILITY), after.meta.xattr(CAPABILITY)) else { return };
-        if self.facts.route != Route::User || !is_copy_in_namespace(real, copy) {
-            return;
-        }
-        let kept = |(name, value): &(Box<[u8]>, Box<[u8]>)| {
-            (name.clone(), if **name == *CAPABILITY { real.into() } else { value.clone() })
-        };
-        after.meta.xattrs = after.meta.xattrs.iter().map(kept).collect();
-    }
-
-    /// Warns of a program with a capability of the user's namespace: its name is new or its content is, so a commit puts it as it is.
-    pub fn warn_of_capability(&mut self, path: &AbsPath, after: &State) {
-        let is_of_namespace = after.meta.xattr(CAPABILITY).is_some_and(|value| namespace_of(value) == Some(user()));
-        if self.facts.route == Route::User && is_of_namespace {
-            self.warnings
-                .push(format!("{path}: its capability counts in namespaces of yours alone: only root can set a real one"));
-        }
-    }
-
     /// Keeps the real object's xattrs with overlayfs' prefix in `after`: a run does not see them, so the command left them.
     pub fn keep_unseen(&self, before: &State, after: &mut State) {
         let prefix = self.prefix().as_bytes();
@@ -113,20 +87,4 @@ impl UpperReader<'_> {
             after.meta.xattrs = all.into();
         }
     }
-}
-
-/// True if `copy` gives what `real`, of version 2, gives, in the namespace of this user: `struct vfs_ns_cap_data` of linux/capability.h.
-fn is_copy_in_namespace(real: &[u8], copy: &[u8]) -> bool {
-    let same = real.iter().zip(copy).enumerate().all(|(i, (one, other))| i == REVISION || one == other);
-    real.len() == 20 && real[REVISION] == 2 && same && namespace_of(copy) == Some(user())
-}
-
-/// The user whose namespaces a capability of version 3 counts in, as bytes of its id.
-fn namespace_of(capability: &[u8]) -> Option<[u8; 4]> {
-    let root = capability.get(20..).filter(|_| capability[REVISION] == 3)?;
-    root.try_into().ok()
-}
-
-fn user() -> [u8; 4] {
-    rustix::process::geteuid().as_raw().to_le_bytes()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
-use crate::capture::place::layout::{Route, is_opaque, is_whiteout};
+use crate::capture::place::layout::{Route, is_opaque, is_opaque_directory, is_whiteout};
 use crate::error::IoError;
 use crate::fs::{Dir, Sort, Stat, dir};
 
@@ -111,7 +111,7 @@ impl TreeBelow {
                 Some(_) => return Ok(entered),
             }
             let below = at.open_dir()?;
-            let hides = is_opaque(self.route, &below.xattrs()?);
+            let hides = is_opaque_directory(self.route, &below)?;
             entered.held.push(Rc::new(below));
             if hides {
                 return Ok(entered);

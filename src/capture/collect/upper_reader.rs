@@ -30,6 +30,8 @@ pub struct UpperReader<'a> {
     pub laid: Vec<LaidUpper>,
     /// Real files with several names: the names that changed.
     pub names: HashMap<(Dev, u64), Vec<AbsPath>>,
+    /// Programs that are new at their paths and have lost their capability.
+    pub programs: Vec<CopiedProgram>,
     /// True if a directory was renamed.
     pub redirected: Cell<bool>,
 }
@@ -54,6 +56,12 @@ pub struct RemovedOriginal {
     pub hash: Option<Hash>,
 }
 
+/// A program of the upper that is new at its path, and has lost its real capability.
+pub struct CopiedProgram {
+    pub path: AbsPath,
+    pub hash: Option<Hash>,
+}
+
 /// An upper that was found.
 pub struct LaidUpper {
     pub path: AbsPath,
@@ -64,7 +72,7 @@ pub struct LaidUpper {
 pub fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks, is_held: bool) -> Change {
     let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     let (print, from) = if is_held { (None, Some(HELD)) } else { (print, None) };
-    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from }
+    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, step: None, from, original: None }
 }
 
 /// Tells whether two states of one content are equal. git rewrites its index to remember what it has seen: that is no difference, and

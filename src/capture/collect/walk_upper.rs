@@ -6,7 +6,7 @@ use super::change_of_name::{Descent, Hiding};
 use super::facts::full_path;
 use super::tree_below::TreeBelow;
 use super::upper_reader::{LaidUpper, UpperReader};
-use crate::capture::place::layout::{is_opaque, is_whiteout};
+use crate::capture::place::layout::{is_opaque_directory, is_whiteout};
 use crate::error::{At, Error, IoError};
 use crate::fs::{AbsPath, Dir, Stat, leads_nowhere};
 use crate::session::Place;
@@ -44,7 +44,7 @@ impl UpperReader<'_> {
     pub fn place(&mut self, place: &Place, upper: &Rc<Dir>, tops: &TreeBelow) -> Result<(), Error> {
         self.top(place, upper, tops)?;
         let mut path = Vec::new();
-        let opaque = is_opaque(self.facts.route, &upper.xattrs().at("read the extended attributes", &place.path)?);
+        let opaque = is_opaque_directory(self.facts.route, upper).at("read the extended attributes", &place.path)?;
         let hider = if opaque { Some(upper.stat().at("look at the upper of", &place.path)?) } else { None };
         let mut levels = vec![self.level(upper.clone(), tops.clone(), 0, hider, &place.path)?];
         while let Some(level) = levels.last_mut() {

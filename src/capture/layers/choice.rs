@@ -21,7 +21,7 @@ use crate::capture::run::keep_changes::{StepsBelow, facts, header_facts, remove_
 use crate::error::{Error, Kind, command};
 use crate::fs::{AbsPath, Fs, Inode, Time, resolve};
 use crate::session::{
-    Added, Arg, Changes, Ending, Line, Locked, Net, Origin, Place, Run, Session, Side, Staging, Status, Step, Store,
+    Added, Arg, Changes, CommandRecord, Line, Locked, Net, Origin, Place, Run, Session, Side, Staging, Status, Step, Store,
     lines_without, not_now, part,
 };
 
@@ -121,13 +121,9 @@ fn choose_over(
     then.check()?;
     refuse_unfit(session, &earlier, &now, &choices)?;
     let mut record = Run {
-        argv: words,
-        cwd: resolve::absolute(Path::new("."))?,
-        by: store.by.clone(),
-        started: crate::fs::exact_now(),
+        command: CommandRecord::at_once(words, resolve::absolute(Path::new("."))?, store.by.clone()),
         first: Some(earlier.first()),
-        ending: Some(Ending::Exited(0)),
-        took: Some(0),
+        beside: Vec::new(),
         scratch: Vec::new(),
         ..earlier.clone()
     };

@@ -32,7 +32,7 @@ impl Choice {
             Some(known) => known.leading(before, after),
             None => {
                 let marks = Marks { same_content: before.has_content_of(&after), ..Marks::default() };
-                Change { n: 0, path: self.path.clone(), before, after, marks, step: None, from: None }
+                Change { n: 0, path: self.path.clone(), before, after, marks, step: None, from: None, original: None }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::fs::File;
 use super::opened_modes::Closed;
 use super::sealed_uppers::Sealed;
 use super::upper_metadata::dress;
-use crate::capture::place::layout::{Route, is_opaque, is_whiteout};
+use crate::capture::place::layout::{Route, is_opaque_directory, is_whiteout};
 use crate::capture::place::pieces::parted;
 use crate::capture::run::ids::Ids;
 use crate::error::{Error, Kind};
@@ -54,7 +54,7 @@ pub fn merge(
     let tops = Tops { name: name.to_vec(), uppers, to: to.open_dir()? };
     let mut merging = Merging { fs, route, sealed, by, cut, tops: &tops, made: HashMap::new(), closed: Vec::new(), own };
     let hides = match tops.uppers.last() {
-        Some((_, last)) => is_opaque(route, &last.xattrs()?),
+        Some((_, last)) => is_opaque_directory(route, last)?,
         None => false,
     };
     let path = cut.map(|cut| cut.top.clone());
@@ -251,7 +251,7 @@ impl Merging<'_> {
                 Some(_) => {}
             }
             let dir = at.open_dir()?;
-            let hides = is_opaque(self.route, &dir.xattrs()?);
+            let hides = is_opaque_directory(self.route, &dir)?;
             merged.push(*i);
             if hides {
                 return Ok((merged, true));
@@ -306,7 +306,7 @@ impl Merging<'_> {
             if level.level.hides {
                 self.fs.set_xattr(own, &opaque, b"y")?;
             }
-        } else if is_opaque(self.route, &newest.xattrs()?) {
+        } else if is_opaque_directory(self.route, newest)? {
             self.fs.remove_xattr(own, &opaque)?;
         }
         self.fs.set_mtime(own, stat.mtime)?;

@@ -225,7 +225,7 @@ fn leaving(session: &Session, part: &Session) -> Result<Option<Parting>, Error> 
             stays.push(RemainingBlocks { path: change.path, before: change.after, after: known.after.clone() });
         }
     }
-    let words = split.argv.clone();
+    let words = split.command.argv.clone();
     Ok(Some(Parting { part: part.id().clone(), lines: session.header.lines, words, left, stays }))
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::opened_modes;
-use crate::capture::place::layout::{Route, is_opaque};
+use crate::capture::place::layout::{Route, is_opaque_directory};
 use crate::error::{At, Error};
 use crate::fs::{Dev, Dir, Stat};
 use crate::session::{PartedPaths, Place, Session, boot_id, is_block};
@@ -157,7 +157,7 @@ impl Sealed {
         for layer in self.layers(place) {
             let path = [b"upper/", &*Self::name(place, layer)].concat();
             let upper = held.open_below(&path).at("open a sealed upper of", &place.path)?;
-            let hides = is_opaque(route, &upper.xattrs()?);
+            let hides = is_opaque_directory(route, &upper)?;
             below.push(upper);
             if hides {
                 break;

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
 use super::choose_files::SIZE;
-use super::choosing::{Choosing, Notice, may_write};
+use super::choosing::{Choosing, may_write};
 use super::layout::Need;
 use super::pieces::{Piece, PieceKind, Split};
 use crate::capture::collect::facts::full_path;
-use crate::error::{IoError, recant};
+use crate::error::IoError;
 use crate::fs::{AbsPath, Dir, Mount, Sort, Stat};
 use crate::session::How;
 
@@ -165,7 +165,6 @@ impl Choosing<'_> {
             let why = "one of too many directories beside a mount: it is held where capture.also names it";
             self.say(path, How::Uncovered, why, false);
         }
-        self.notice(&format!("more than {OVERLAYS} directories beside a mount, those changed longest ago"), &rest);
         taken
     }
 
@@ -203,19 +202,7 @@ impl Choosing<'_> {
         for path in &large {
             self.say(path, How::Uncovered, format!("{TOO_LARGE}: --pass leaves it real"), false);
         }
-        self.notice(TOO_LARGE, &large);
         copied
-    }
-
-    /// Adds a notice about paths that are read-only, though they need not be.
-    fn notice(&mut self, what: &str, paths: &[AbsPath]) {
-        let Some((first, parent)) = paths.first().and_then(|first| Some((first, first.parent()?))) else { return };
-        let text = format!(
-            "{}: not held, so read-only for the command ({recant} doctor -v lists all)",
-            counted(what, first, paths.len()),
-            recant = recant()
-        );
-        self.places.notices.push(Notice { about: format!("{what} in {parent}"), text });
     }
 }
 

@@ -2,26 +2,24 @@
 //! coverage table records the decisions.
 //!
 //! Root captures the whole tree: one overlay of `/`, and in it one of each other writable mount. An ordinary user can't (a user namespace
-//! locks the mounts below each other). It captures the home directory, the project and the places for temporary files, each by an overlay
-//! in place.
+//! locks the mounts below each other). It captures what is his ([`own_places`]), each place by an overlay of its own.
 
-use super::choose_pieces;
+pub use super::choosing::Places;
 pub use super::choosing::may_write;
 use super::choosing::real;
 pub use super::choosing::stat;
 use super::choosing::{Choosing, DEV, OWN, PSEUDO, Wanted};
-pub use super::choosing::{Notice, Places};
 use super::choosing::{is_below, is_own};
+use super::{choose_pieces, own_places};
 use std::cell::RefCell;
-use std::path::Path;
+use std::collections::HashSet;
 
-use super::layout::{Need, Request, Route, Target};
+use super::layout::{Hide, Need, Request, Route, Target};
 use crate::capture::error::{deleted_mount, store_in_private};
 use crate::capture::run::ids::Ids;
 use crate::error::{At, Error, recant};
 use crate::fs::{AbsPath, Mount, Sort, Stat, mounts};
 use crate::session::{Coverage, How};
-use crate::tree::project_of;
 
 /// The number of mounts in root's tree that are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
 /// hundreds.
@@ -103,13 +101,7 @@ impl Choosing<'_> {
 
     /// The places that are wanted whatever mounts there are.
     fn wanted(&mut self) -> Vec<Wanted> {
-        let mut wanted = Vec::new();
-        let project = project_of(&self.request.cwd, self.request.home.as_deref());
-        let why = if project == self.request.cwd { "the working directory" } else { "the working directory's project" };
-        wanted.extend(self.request.home.as_deref().and_then(real).map(|home| Wanted::new(home, "home")));
-        wanted.push(Wanted::new(project, why));
-        let temporary = ["/tmp", "/var/tmp"].into_iter().filter_map(|path| real(Path::new(path)));
-        wanted.extend(temporary.map(|path| Wanted::new(path, "temporary files")));
+        let mut wanted = self.own_places();
         for also in &self.request.also {
             match real(also) {
                 Some(path) => {
@@ -216,7 +208,8 @@ impl Choosing<'_> {
             let Some(mount) = mounts::containing(self.mounts, &place.path) else { continue };
             let covers =
                 |(above, id): &(AbsPath, u64)| place.path.is_under(above) && *id == mount.id && self.reaches(above, &place.path);
-            if !place.apart && kept.iter().any(covers) {
+            if let Some((above, _)) = kept.iter().find(|kept| !place.apart && covers(kept)) {
+                self.needs_at_least(above, place.need);
                 continue;
             }
             if self.fits(&place, mount) {
@@ -224,6 +217,12 @@ impl Choosing<'_> {
                 self.take(&place, mount);
             }
         }
+    }
+
+    /// Makes a target that covers another place as necessary as that one is.
+    fn needs_at_least(&mut self, above: &AbsPath, need: Need) {
+        let above = self.places.targets.iter_mut().filter(|target| target.path == *above && need == Need::Must);
+        above.for_each(|target| target.need = Need::Must);
     }
 
     /// Tells whether an overlay of `above` can take changes at `path` below it. Each directory on the way is copied up with them. In a user
@@ -336,7 +335,7 @@ impl Choosing<'_> {
                 ("/proc", How::Private, "the run's own processes"),
             ],
             Route::User => &[
-                ("/", How::ReadOnly, "everything else: a user's capture has home, project, /tmp, /var/tmp and capture.also"),
+                ("/", How::ReadOnly, own_places::REST),
                 (DEV, How::Private, "harmless nodes only"),
                 ("/dev/shm", How::Private, "shared memory, gone at the end"),
             ],
@@ -377,17 +376,25 @@ impl Choosing<'_> {
         let store = self.request.store.clone();
         self.say(&store, How::Hidden, "recant's store", false);
         self.places.hidden.push(store);
-        for hide in &self.request.hide {
-            let path = std::fs::canonicalize(hide).at("find what is to be hidden", hide.display())?;
-            if let Ok(path) = AbsPath::parse(path.as_os_str().as_encoded_bytes()) {
-                self.say(&path, How::Hidden, "asked for", false);
-                self.places.hidden.push(path);
+        for Hide { path, secret } in &self.request.hide {
+            let real = match (std::fs::canonicalize(path), secret) {
+                // Nothing is there to read, or not for this user.
+                (Err(_), Some(_)) => continue,
+                (found, _) => found.at("find what is to be hidden", path.display())?,
+            };
+            let Ok(path) = AbsPath::parse(real.as_os_str().as_encoded_bytes()) else { continue };
+            match secret {
+                Some(what) => self.say(&path, How::Closed, what.clone(), false),
+                None => self.say(&path, How::Hidden, "asked for", false),
             }
+            self.places.hidden.push(path);
         }
         // A path in a hidden directory needs no hiding of its own.
         let hidden = self.places.hidden.clone();
         self.places.hidden.retain(|path| !hidden.iter().any(|above| above != path && path.is_under(above)));
-        self.places.hidden.dedup();
+        // The store stays first.
+        let mut seen = HashSet::new();
+        self.places.hidden.retain(|path| seen.insert(path.clone()));
         Ok(())
     }
 

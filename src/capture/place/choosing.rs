@@ -59,16 +59,6 @@ pub struct Places {
     pub coverage: Vec<Coverage>,
     /// Warnings for a person before the command starts.
     pub warnings: Vec<String>,
-    /// Warnings that stay the same from run to run: once is enough.
-    pub notices: Vec<Notice>,
-}
-
-/// A message that is given once per project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The subject: a later notice of the same subject is not given.
-    pub about: String,
-    pub text: String,
 }
 
 pub struct Wanted {

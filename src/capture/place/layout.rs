@@ -25,7 +25,7 @@ pub struct Request {
     /// The paths that stay real.
     pub passes: Vec<Pass>,
     /// Further paths to hide.
-    pub hide: Vec<PathBuf>,
+    pub hide: Vec<Hide>,
     /// Places whose changes are dropped at the end; they need not be there.
     pub scratch: Vec<AbsPath>,
     /// The program that will be run, to refuse at once one that can't work.
@@ -37,6 +37,14 @@ pub struct Request {
     /// The time from which the run counts, [`exact_now`](crate::fs::exact_now): later changes on the tree are foreign to it. The earlier
     /// the better, as the command waits until the clock that stamps files has passed it.
     pub since: Time,
+}
+
+/// A path that a run cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hide {
+    pub path: PathBuf,
+    /// The secret in it, of a path that is closed; `None`: it was asked for.
+    pub secret: Option<String>,
 }
 
 /// A path that stays real in a run: a socket, a file, or a directory with all in it.
@@ -163,6 +171,11 @@ impl Route {
 /// True if a directory with these xattrs hides what lies below it (overlayfs.rst, "whiteouts and opaque directories").
 pub fn is_opaque(route: Route, xattrs: &[(Vec<u8>, Vec<u8>)]) -> bool {
     xattrs.iter().any(|(name, value)| name.strip_prefix(route.notes().as_bytes()) == Some(b"opaque") && value == b"y")
+}
+
+/// True if an open directory hides what lies below it: asked by one call, as a session of many steps has many.
+pub fn is_opaque_directory(route: Route, dir: &Dir) -> Result<bool, IoError> {
+    dir.has_xattr(&format!("{}opaque", route.notes()), b"y")
 }
 
 /// True for an xattr in which overlayfs keeps its own notes.

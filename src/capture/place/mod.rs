@@ -12,6 +12,7 @@ pub mod lay_pieces;
 mod lay_uppers;
 pub mod layout;
 pub mod mount_plan;
+mod own_places;
 pub mod pieces;
 pub mod scratch;
 pub mod sockets;

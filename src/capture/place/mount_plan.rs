@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use super::choose_places::{Notice, Places, may_write, stat};
+use super::choose_places::{Places, may_write, stat};
 use super::copy_mounted_file;
 use super::covers::Cover;
 use super::lay_uppers::LayingUppers;
@@ -16,10 +16,10 @@ use crate::capture::error::{gains_rights, not_shown, not_started, unmapped};
 use crate::capture::layers::sealed_uppers::Sealed;
 use crate::capture::run::ids::{Ids, remedy};
 use crate::capture::space::uppers_in_memory::Memory;
-use crate::error::{At, Error};
+use crate::error::{At, Error, shell_word};
 use crate::fs::mounts::{self, Watch};
-use crate::fs::{AbsPath, Dir, Fs, Shown, Sort, Stat, Time};
-use crate::session::{Coverage, Net, Place};
+use crate::fs::{AbsPath, Dir, Fs, Mount, Shown, Sort, Stat, Time};
+use crate::session::{Coverage, How, Net, Place};
 
 /// The mounts of a run.
 #[derive(Debug)]
@@ -34,11 +34,12 @@ pub struct Plan {
     pub covers: Vec<Cover>,
     pub(crate) ids: Ids,
     pub(crate) request: Request,
-    /// Tells whether what is mounted is still what it was made for.
+    /// The mounts that there were when it was made.
+    pub mounts: Vec<Mount>,
+    /// Tells whether these are still all.
     watch: Watch,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
-    notices: Vec<Notice>,
 }
 
 /// A plan whose uppers exist.
@@ -93,10 +94,10 @@ impl Plan {
             covers: places.covers,
             ids,
             request: request.clone(),
+            mounts,
             watch,
             coverage: places.coverage,
             warnings: places.warnings,
-            notices: places.notices,
         };
         plan.check_cwd().map_err(not_started)?;
         Ok(plan)
@@ -107,6 +108,11 @@ impl Plan {
         if self.watch.has_changed() { Self::make(&self.request).map(Some) } else { Ok(None) }
     }
 
+    /// The command's working directory.
+    pub fn cwd(&self) -> &AbsPath {
+        &self.request.cwd
+    }
+
     /// The coverage table: each place and what happens to changes there, in path order.
     pub fn coverage(&self) -> &[Coverage] {
         &self.coverage
@@ -115,11 +121,6 @@ impl Plan {
     /// Warnings before the command starts, one line each: places that were asked for and can't be captured.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
-    }
-
-    /// Warnings that stay the same from run to run: once is enough.
-    pub fn notices(&self) -> &[Notice] {
-        &self.notices
     }
 
     /// Refuses a session with a change that the command could not see: at a mounted file that gets no copy this time, or below something
@@ -134,11 +135,12 @@ impl Plan {
                 return Err(not_shown(&place.path, &why, None));
             }
         }
-        let mut mounts: Vec<AbsPath> = mounts::read()?.into_iter().map(|mount| mount.point).collect();
+        let now = if self.watch.has_changed() { Some(mounts::read()?) } else { None };
+        let mut mounts: Vec<&AbsPath> = now.as_ref().unwrap_or(&self.mounts).iter().map(|mount| &mount.point).collect();
         mounts.sort();
         // Nothing is held under these, nor under a mount in them.
         let mut free: Option<&AbsPath> = None;
-        for over in &mounts {
+        for over in mounts {
             if free.is_some_and(|free| over.is_under(free)) {
                 continue;
             }
@@ -179,6 +181,15 @@ impl Plan {
         let own = dir.stat().at("look at the working directory", &self.request.cwd)?;
         if self.hidden.iter().any(|hidden| self.request.cwd.is_under(hidden)) {
             let path = self.request.cwd.to_string();
+            let is_closed = |row: &Coverage| row.how == How::Closed && self.request.cwd.is_under(&row.path);
+            if let Some(closed) = self.coverage.iter().find(|row| is_closed(row)) {
+                let remedy = format!("--open {} opens it", shell_word(closed.path.as_bytes()));
+                return Err(crate::capture::error::working_directory(
+                    path,
+                    "it lies in a directory that is closed to the command",
+                )
+                .with_remedy(remedy));
+            }
             return Err(crate::capture::error::working_directory(
                 path,
                 "it lies in a directory that is hidden in the run (recant's store?)",

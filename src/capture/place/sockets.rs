@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rustix::fs::Access;
 
-use super::choosing::{Choosing, Notice, PSEUDO, is_own, real, stat_at};
+use super::choosing::{Choosing, PSEUDO, is_own, real, stat_at};
 use super::covers::{Cover, Lid, Part};
 use super::layout::Route;
-use crate::error::{At, Error, IoError, recant};
+use crate::error::{At, Error, IoError};
 use crate::fs::{AbsPath, Dir, Sort, Stat, mounts};
 use crate::session::How;
 
@@ -56,11 +56,9 @@ impl Choosing<'_> {
             match parts {
                 Ok(parts) => self.add_cover(run, parts),
                 Err(why) => {
-                    let text = format!(
-                        "{run}: {why}: sockets that other programs make there during the run stay reachable for the command ({recant} doctor -v lists the dead ones)",
-                        recant = recant()
-                    );
-                    self.places.notices.push(Notice { about: format!("sockets in {run}"), text });
+                    let why =
+                        format!("{why}: sockets that other programs make there during the run stay reachable for the command");
+                    self.say(&run, How::ReadOnly, why, false);
                 }
             }
         }

@@ -135,6 +135,13 @@ pub fn path_of(thread: u32, address: u64) -> io::Result<Vec<u8>> {
     Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG))
 }
 
+/// Reads `len` bytes of another process's memory. Errors: as [`path_of`].
+pub fn bytes_of(thread: u32, address: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let got = read_memory(thread, address, &mut bytes)?;
+    if got == len { Ok(bytes) } else { Err(io::Error::from_raw_os_error(libc::EFAULT)) }
+}
+
 /// Reads at most `into.len()` bytes of another process's memory; returns their number.
 fn read_memory(thread: u32, from: u64, into: &mut [u8]) -> io::Result<usize> {
     let from = usize::try_from(from).map_err(|_| io::Error::from_raw_os_error(libc::EFAULT))?;

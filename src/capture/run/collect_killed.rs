@@ -15,7 +15,7 @@ use crate::session::{Locked, Net, Run, Session, Store, part};
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A run of another boot
 /// may have lost content: the session is marked. Returns the number of changes.
 pub fn collect_killed(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
-    let collected = collect_recorded(fs, store, session);
+    let collected = collect_recorded(fs, store, session).and_then(|changes| session.forget_beside(fs).map(|()| changes));
     collected.map_err(|why| uncollected(session.id(), None, false, &why))
 }
 

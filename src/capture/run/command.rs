@@ -1,12 +1,17 @@
 //! A command: what is to be run, and on which terms.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// Program and arguments; the program is looked up in PATH.
     pub argv: Vec<OsString>,
+    /// The words that stand for it in listings; `None`: its own.
+    pub label: Option<String>,
     /// Variables to set in addition to recant's own.
     pub env: Vec<(OsString, OsString)>,
     /// The treatment of background children when the command has ended.
@@ -19,6 +24,15 @@ pub struct Command {
     pub listens: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
+    /// The output that a service has in place of the caller's streams; `None` for any other command.
+    pub service: Option<Output>,
+}
+
+/// The output of a service, and its name.
+#[derive(Debug, Clone)]
+pub struct Output {
+    pub name: String,
+    pub file: Arc<File>,
 }
 
 impl Command {
@@ -26,12 +40,14 @@ impl Command {
     pub fn new(argv: Vec<OsString>) -> Self {
         Self {
             argv,
+            label: None,
             env: Vec::new(),
             linger: Linger::Wait,
             network: Network::Open,
             keeps_before: false,
             listens: true,
             max_size: None,
+            service: None,
         }
     }
 }
@@ -43,6 +59,27 @@ pub enum Network {
     Open,
     /// A loopback of its own, and no abstract sockets of others.
     None,
+    /// A loopback of its own with a proxy at it, which connects from outside, and which the variables of programs name.
+    Proxied(Loopback),
+}
+
+/// The loopback that a command means by `localhost`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loopback {
+    /// That of its run: the variables lead past the proxy there.
+    Own,
+    /// The machine's, by the proxy.
+    Machine,
+}
+
+impl Network {
+    /// All that there are: a joined run tells its own by its place here.
+    pub const ALL: [Self; 4] = [Self::Open, Self::None, Self::Proxied(Loopback::Own), Self::Proxied(Loopback::Machine)];
+
+    /// True if a command has a network namespace.
+    pub fn is_own(self) -> bool {
+        self != Self::Open
+    }
 }
 
 /// The treatment of background children when the command has ended.
@@ -52,6 +89,8 @@ pub enum Linger {
     Wait,
     /// The run lasts until they have ended; they are killed if recant's parent is not this process any more.
     WaitWith(i32),
+    /// The run lasts until they have ended, at most so long; then they are killed.
+    AtMost(Duration),
     /// They are killed.
     Kill,
 }

@@ -82,9 +82,9 @@ impl Confinement {
         let shm = shm.map(|shm| writable.iter().filter(|path| path.is_under(&shm)).cloned().collect());
         let network = match network {
             Network::Open => Reach::All,
-            Network::None if Route::here() == Route::Root => Reach::Loopback,
-            Network::None if version >= DENIES_TCP => Reach::NoTcp,
-            Network::None => {
+            _ if Route::here() == Route::Root => Reach::Loopback,
+            _ if version >= DENIES_TCP => Reach::NoTcp,
+            _ => {
                 let source = std::io::Error::from_raw_os_error(libc::ENOSYS);
                 let remedy = "it needs Linux 6.7 or newer, or root; or leave --no-network away";
                 return Err(set_up("Landlock", "deny the network", source, None).with_remedy(remedy));

@@ -10,7 +10,7 @@ use rustix::fs::{IFlags, Mode, OFlags};
 use super::raw_calls;
 use crate::capture::error::directory_as_descriptor;
 use crate::error::{At, Error, IoError};
-use crate::fs::{Sort, Stat, Time, stat_of, xattrs_of};
+use crate::fs::{AbsPath, Sort, Stat, Time, stat_of, xattrs_of};
 
 #[derive(Debug, Default)]
 pub struct Inherited {
@@ -38,6 +38,7 @@ pub struct Stream {
 #[derive(Debug)]
 pub struct Output {
     fd: i32,
+    is_file: bool,
     before: Meta,
 }
 
@@ -66,7 +67,9 @@ pub struct Reopening {
 /// directory; a file that is open for writing there is the caller's own redirection.
 pub fn inherited() -> Result<Inherited, Error> {
     let mut found = Inherited::default();
-    each(|fd, flags, own, stat| {
+    each(|fd| {
+        let Some((flags, stat)) = not_own(fd).and_then(flags_and_stat) else { return Ok(()) };
+        let stat = &stat;
         let leads_out = leads_out(flags, stat);
         // Without a name, nothing written to it is on the tree.
         let is_named = stat.sort == Sort::File && stat.nlink > 0;
@@ -74,17 +77,16 @@ pub fn inherited() -> Result<Inherited, Error> {
         // Input, also where the caller's `0<>FILE` would let the command write to it.
         let reads = access == OFlags::RDONLY || fd == 0 && access == OFlags::RDWR;
         match fd {
-            _ if own => {}
             0..=2 if stat.sort == Sort::Directory => return Err(directory_as_descriptor(fd)),
             0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
             0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Reopening::with(fd, stat, access)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
-            0..=2 if is_named => found.outputs.push(Output { fd, before: meta(fd)? }),
+            0..=2 if is_named => found.outputs.push(Output { fd, is_file: true, before: meta(fd)? }),
             0..=2 if matches!(stat.sort, Sort::Char | Sort::Fifo) && !is_terminal(fd)? => {
                 let again = Reopening::with(fd, stat, access)?;
                 // A pipe has no name.
                 if again.path.is_absolute() {
-                    found.outputs.push(Output { fd, before: meta(fd)? });
+                    found.outputs.push(Output { fd, is_file: false, before: meta(fd)? });
                     found.again.extend((stat.sort == Sort::Char).then_some(again));
                 }
             }
@@ -101,15 +103,34 @@ pub fn inherited() -> Result<Inherited, Error> {
 
 /// Closes the directories that this process has open: the init holds recant's, on the real mounts.
 pub fn close_directories() -> Result<(), IoError> {
-    let mut directories = Vec::new();
-    each(|fd, flags, _, stat| {
-        if fd > 2 && (stat.sort == Sort::Directory || flags & libc::O_PATH != 0) {
-            directories.push(fd);
-        }
-        Ok(())
+    let is_directory = |fd| raw_calls::inherited(fd).is_some_and(|stat| stat.is_ok_and(|stat| stat.sort == Sort::Directory));
+    let is_path = |fd| raw_calls::status_flags(fd).is_some_and(|flags| flags & libc::O_PATH != 0);
+    close_each(|fd| is_directory(fd) || is_path(fd))
+}
+
+/// Closes what this process has inherited beside its standard streams.
+pub fn close_inherited() -> Result<(), IoError> {
+    close_each(|fd| not_own(fd).is_some())
+}
+
+/// Closes each descriptor above 2 that is `meant`.
+fn close_each(meant: impl Fn(i32) -> bool) -> Result<(), IoError> {
+    let mut found = Vec::new();
+    each(|fd| {
+        found.extend((fd > 2 && meant(fd)).then_some(fd));
+        Ok::<_, IoError>(())
     })?;
-    directories.into_iter().for_each(raw_calls::close);
+    found.into_iter().for_each(raw_calls::close);
     Ok(())
+}
+
+/// The descriptor, if it is inherited: recant's own are close-on-exec. There may be dozens of those, so they are not looked at.
+fn not_own(fd: i32) -> Option<i32> {
+    raw_calls::is_close_on_exec(fd).filter(|own| !own).map(|_| fd)
+}
+
+fn flags_and_stat(fd: i32) -> Option<(i32, Stat)> {
+    raw_calls::status_flags(fd).zip(raw_calls::inherited(fd)?.ok())
 }
 
 impl Inherited {
@@ -128,6 +149,12 @@ impl Inherited {
 }
 
 impl Output {
+    /// The number of the descriptor and the path, of a file that the command writes to.
+    pub fn file(&self) -> Option<(i32, AbsPath)> {
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", self.fd)).ok().filter(|_| self.is_file && self.fd > 0)?;
+        AbsPath::parse(path.into_os_string().into_encoded_bytes()).ok().map(|path| (self.fd, path))
+    }
+
     /// Reports, for a person, the metadata that the command really set on it.
     pub fn what_was_set(&self) -> Result<Option<String>, Error> {
         let link = format!("/proc/self/fd/{}", self.fd);
@@ -212,17 +239,12 @@ fn leads_out(flags: i32, stat: &Stat) -> bool {
     }
 }
 
-/// Calls `look` with each open descriptor: number, flags, true if close-on-exec, stat.
-fn each<E: From<IoError>>(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<(), E>) -> Result<(), E> {
+/// Calls `look` with the number of each open descriptor.
+fn each<E: From<IoError>>(mut look: impl FnMut(i32) -> Result<(), E>) -> Result<(), E> {
     let directory = "/proc/self/fd";
     let numbers = std::fs::read_dir(directory).at("list", directory)?;
     let numbers =
         numbers.map(|entry| Ok(entry.at("list", directory)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok())));
     let numbers: Vec<Option<i32>> = numbers.collect::<Result<_, IoError>>()?;
-    for fd in numbers.into_iter().flatten() {
-        if let (Some((flags, own)), Some(Ok(stat))) = (raw_calls::descriptor_flags(fd), raw_calls::inherited(fd)) {
-            look(fd, flags, own, &stat)?;
-        }
-    }
-    Ok(())
+    numbers.into_iter().flatten().try_for_each(&mut look)
 }

@@ -27,15 +27,18 @@ use crate::capture::place::mount_plan::{Laid, Plan};
 use crate::capture::space::uppers_in_memory;
 use crate::capture::space::uppers_in_memory::Memory;
 use crate::error::{At, Error, Kind};
-use crate::fs::{AbsPath, Dir, Fs, OnSignal, interrupt};
+use crate::fs::{Dir, Fs, OnSignal, interrupt};
 use crate::session::{
-    ActingAgent, Arg, Coverage, Ending, Header, How, Locked, Net, Place, Run, Session, Sort, Store, boot_id, part,
+    ActingAgent, Arg, CommandRecord, Coverage, Ending, Header, How, Locked, Net, Place, Run, Service, Session, Sort, Stopped,
+    Store, boot_id, part,
 };
 
 /// A run that is over and collected.
 #[derive(Debug)]
 pub struct Held {
     pub ending: Ending,
+    /// The way in which it was stopped, if it is a service.
+    pub stopped: Option<Stopped>,
     /// The number of net changes in the session; 0 if it holds nothing.
     pub changes: u64,
     /// The step that the run became; `None` if it changed nothing.
@@ -78,12 +81,11 @@ pub fn hold(
     session: &mut Locked,
     plan: Plan,
     command: &Command,
-    cwd: &AbsPath,
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
     let (mut plan, mut left) = (plan, AGAIN);
     loop {
-        match attempt(fs, store, session, plan, (command, cwd), hear).map_err(not_started)? {
+        match attempt(fs, store, session, plan, command, hear).map_err(not_started)? {
             Attempt::Ran(held) => return Ok(held),
             Attempt::Outdated(_, why) if left == 0 => return Err(not_started(why)),
             Attempt::Outdated(anew, _) => (plan, left) = (*anew, left - 1),
@@ -107,7 +109,7 @@ fn attempt(
     store: &Store,
     session: &mut Locked,
     plan: Plan,
-    (command, cwd): (&Command, &AbsPath),
+    command: &Command,
     hear: &mut dyn FnMut(Event),
 ) -> Result<Attempt, Error> {
     let held = part(&session.dir, b"held")?;
@@ -130,7 +132,7 @@ fn attempt(
     let laid = laid.in_memory(memory);
     session.forget_beside(fs)?;
     laid.entrance.replace(Some(join::open(fs, session)?));
-    let mut record = record_of(command, (cwd, store.by.as_ref()), &laid, earlier.as_ref());
+    let mut record = record_of(command, store.by.as_ref(), &laid, earlier.as_ref());
 
     let (began, mut coverage) = (Instant::now(), laid.plan.coverage().to_vec());
     let ended = match start(fs, session, (&record, &laid, &held), command, &mut coverage, hear) {
@@ -146,11 +148,12 @@ fn attempt(
             };
         }
     };
-    record.took = u64::try_from(began.elapsed().as_nanos()).ok();
+    record.command.took = u64::try_from(began.elapsed().as_nanos()).ok();
     record.coverage = coverage.clone();
     record.keep_of(earlier.as_ref());
-    record.ending = Some(ended.exit);
-    record.started = ended.span.start();
+    record.command.ending = Some(ended.exit);
+    record.command.service.iter_mut().for_each(|service| service.stopped = ended.stopped);
+    record.command.started = ended.span.start();
     record.note(&ended.notes);
     let below = StepsBelow { net: &net, sealed: &sealed, step };
     collect_run(fs, store, session, (record, coverage, ended), laid.memory.is_some(), (&held, below)).map(Attempt::Ran)
@@ -175,7 +178,7 @@ fn collect_run(
 ) -> Result<Held, Error> {
     // A request to end must not leave the command's changes in doubt, or lose them with the memory that they lie in.
     let _noting = interrupt::note(OnSignal::GoesOn);
-    let EndedRun { exit, span, notes, too_much, meter, leaving, .. } = ended;
+    let EndedRun { exit, stopped, span, notes, too_much, meter, leaving, .. } = ended;
     let step = below.step;
     let collected = collect_ran(fs, store, session, &mut record, leaving, (in_memory, span), (held, below));
     let CollectedRun { changes, news, sorts, dropped, mut warnings } =
@@ -184,19 +187,23 @@ fn collect_run(
     let step = Some(step).filter(|step| session.header.head() == *step);
     // A renamed directory's content comes with the collecting.
     let too_much = too_much.or_else(|| meter.as_ref().and_then(Meter::over));
-    Ok(Held { ending: exit, changes, step, news, sorts, coverage, warnings, dropped, too_much })
+    Ok(Held { ending: exit, stopped, changes, step, news, sorts, coverage, warnings, dropped, too_much })
 }
 
-fn record_of(command: &Command, (cwd, by): (&AbsPath, Option<&ActingAgent>), laid: &Laid, earlier: Option<&Run>) -> Run {
+fn record_of(command: &Command, by: Option<&ActingAgent>, laid: &Laid, earlier: Option<&Run>) -> Run {
     let mut record = Run {
-        argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
-        cwd: cwd.clone(),
+        command: CommandRecord {
+            argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
+            label: command.label.clone(),
+            cwd: laid.plan.cwd().clone(),
+            by: by.cloned(),
+            started: laid.plan.request.since,
+            ending: None,
+            took: None,
+            service: command.service.as_ref().map(|service| Service::named(&service.name)),
+        },
         uid: rustix::process::geteuid().as_raw(),
-        by: by.cloned(),
-        started: laid.plan.request.since,
         first: earlier.map(Run::first),
-        ending: None,
-        took: None,
         beside: Vec::new(),
         boot: boot_id(),
         places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
@@ -219,12 +226,17 @@ fn start(
     coverage: &mut [Coverage],
     hear: &mut dyn FnMut(Event),
 ) -> Result<EndedRun, Error> {
-    begin(fs, session, record, start_of(&command.argv))?;
+    begin(fs, session, record, record.command.called())?;
     // H9: after the record is written, so that a session cut off from here on is collected.
     if record.first.is_some() {
         open_up::give_back(fs, held)?;
     }
+    let began = Instant::now();
     run_captured(laid, command, &mut |event| {
+        if let Event::OnlyJoined(ending, stopped) = event {
+            // Told by the step in any case.
+            let _untold = session.note_first_ended(fs, &ended_first(record, (ending, stopped), began));
+        }
         if let Event::Uncovered(path, why) = &event {
             let rows = coverage.iter_mut().filter(|row| row.path == *path);
             rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
@@ -233,13 +245,21 @@ fn start(
     })
 }
 
+/// The record of a command that has ended while others go on in its run.
+fn ended_first(record: &Run, (ending, stopped): (Ending, Option<Stopped>), began: Instant) -> Run {
+    let mut record = record.clone();
+    (record.command.ending, record.command.took) = (Some(ending), u64::try_from(began.elapsed().as_nanos()).ok());
+    record.command.service.iter_mut().for_each(|service| service.stopped = stopped);
+    record
+}
+
 fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result<(), Error> {
     if session.header.lines > 0 {
         return session.note_going_on(fs, record);
     }
     let noted = &session.header;
-    let is_noted = noted.uncollected && noted.command.as_ref() == Some(&command) && noted.by == record.by;
-    let header = Header { uncollected: true, command: Some(command), by: record.by.clone(), ..session.header.clone() };
+    let is_noted = noted.uncollected && noted.command.as_ref() == Some(&command) && noted.by == record.command.by;
+    let header = Header { uncollected: true, command: Some(command), by: record.command.by.clone(), ..session.header.clone() };
     session.note_run(fs, record)?;
     if is_noted { Ok(()) } else { session.save_later(fs, header) }
 }

@@ -18,6 +18,7 @@ use super::raw_calls;
 use crate::capture::place::layout::Route;
 use crate::capture::space::refusals::acts;
 use crate::error::{At, IoError, command, reason};
+use crate::fs::searched;
 use crate::remedy::{Remedy, shell};
 
 /// The program that maps further groups: newgidmap(1), of the package uidmap.
@@ -279,7 +280,6 @@ fn name_in(file: &str, id: u32) -> Option<String> {
 }
 
 pub fn newgidmap_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::env::split_paths(&path).map(|dir| dir.join(NEWGIDMAP));
+    let all = searched().into_iter().map(|dir| dir.join(NEWGIDMAP));
     all.filter(|file| file.parent() != Some(Path::new(OsStr::new("")))).find(|file| file.is_file())
 }

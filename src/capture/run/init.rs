@@ -2,6 +2,7 @@
 //! orphans, tells recant how the command ended, and ends when nothing is left.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -10,23 +11,25 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::CapabilitySet;
 
 use super::answered_calls;
+use super::answered_calls::Answers;
 use super::capabilities::{drop_lead_out, drop_rights};
 use super::command::Network;
 use super::descriptors;
 use super::descriptors::Inherited;
+use super::door::Door;
 use super::ground::Ground;
 use super::join::Gate;
 use super::landlock_scope::close_to_others;
-use super::messages::{Ask, Failed, Word, say};
+use super::messages::{Ask, Failed, Refusal, Word, say};
 use super::orphans;
 use super::orphans::TakingIn;
 use super::raw_calls;
 use super::raw_calls::{Signals, Waited};
-use super::renames::Renames;
 use super::reopened_streams::{Pipes, Reopened};
 use super::seccomp_filter;
 use super::terminal;
-use crate::capture::space::build_mounts;
+use super::way_out;
+use crate::capture::space::{build_mounts, hidden};
 use crate::error::{At, IoError};
 use crate::fs;
 use crate::fs::Time;
@@ -54,6 +57,12 @@ pub struct Orders<'a> {
     pub answers_calls: bool,
     /// The socket at which other commands join this one.
     pub entrance: Option<&'a UnixListener>,
+    /// The socket at which the command asks what is held.
+    pub door: Option<&'a Door>,
+    /// Takes the socket of the proxy to recant.
+    pub way_out: Option<&'a UnixStream>,
+    /// The output of a service.
+    pub output: Option<&'a File>,
     /// The command starts only when the clock of files is past this time.
     pub ready_after: Time,
 }
@@ -76,6 +85,8 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
     crate::fs::set_aside();
+    // The caller waits until nobody has its standard error open any more.
+    orders.output.iter().for_each(|output| raw_calls::put_in_place(output.as_fd(), 2));
     settle_in(orders, recant)?;
     raw_calls::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
     close_off()?;
@@ -87,17 +98,21 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     wait_for_tick(orders.ready_after);
     let early = not_asked_to_end(signals.as_fd())?;
     let streams = pipes.settle(orders.inherited, recant);
-    let (command, renames) = start(orders, recant)?;
-    let mut gate = Gate::new(orders.entrance, renames.clone());
-    let mut tended = Tended { recant, streams, command: Some(command), stops: 0, stopped: false };
+    let (command, answers) = start(orders, recant)?;
+    let mut gate = Gate::new(orders.entrance, answers.clone(), orders.network);
+    let mut tended = Tended { recant, streams, command: Some(command), stops: 0, stopped: false, has_children: true };
     // The command also missed what a terminal sent in the moment before it existed.
     let late = std::iter::from_fn(|| raw_calls::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
     }
     let is_alone = tend(&mut tended, &mut gate, (signals.as_fd(), recant), orders.own_pids);
+    if let Ground::Captured(laid) = orders.ground {
+        hidden::asked_for(&laid.plan)
+            .for_each(|path| say(recant, &Word::Refused(Refusal::Hidden { path: path.as_bytes().to_vec() })));
+    }
     // H16
-    renames.iter().for_each(|renames| renames.end());
+    answers.iter().for_each(|answers| answers.end());
     if is_alone {
         say(recant, &Word::Alone);
     }
@@ -116,26 +131,32 @@ fn settle_in(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
             Ok(())
         }
         Ground::Captured(laid) => {
-            if orders.network == Network::None {
+            if orders.network.is_own() {
                 raw_calls::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
             }
-            for (path, why) in build_mounts::build(laid, orders.own_pids, recant)? {
+            for (path, why) in build_mounts::build(laid, orders.door, orders.own_pids, recant)? {
                 say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
             }
-            Ok(())
+            // Once no other attempt can follow, which would have another socket.
+            orders.way_out.map_or(Ok(()), way_out::open).map_err(failed)
         }
     }
 }
 
 /// Tends the command until nothing is left of it, nor of those that joined it; false if the rest is to be ended.
 fn tend(tended: &mut Tended<'_>, gate: &mut Gate<'_>, (signals, recant): (BorrowedFd<'_>, &UnixStream), own_pids: bool) -> bool {
+    let mut is_told = false;
     while tended.reap() || !gate.is_empty() {
+        if !tended.has_children && !std::mem::replace(&mut is_told, true) {
+            say(recant, &Word::OnlyJoined);
+        }
         let waited_for = [signals, recant.as_fd()].into_iter().chain(gate.descriptors());
         let mut ready: Vec<PollFd<'_>> = waited_for.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
             match Ask::receive(recant) {
                 Some(Ask::WhetherItStands) => tended.say_whether_it_stands(),
+                Some(Ask::Terminate) => orphans::terminate_all(),
                 asked if ends_rest(asked, gate, own_pids) => return false,
                 _ => {}
             }
@@ -154,6 +175,8 @@ fn tend(tended: &mut Tended<'_>, gate: &mut Gate<'_>, (signals, recant): (Borrow
 /// this process has to end for it: with pid 1 all in its PID namespace end.
 fn ends_rest(asked: Option<Ask>, gate: &Gate<'_>, own_pids: bool) -> bool {
     if own_pids && (asked.is_none() || gate.is_empty()) {
+        // Not left to the end of this process: calls that wait for an answer would fail before it (H15).
+        raw_calls::kill(-1, libc::SIGKILL);
         return true;
     }
     orphans::end_all(Vec::new());
@@ -196,6 +219,7 @@ struct Tended<'a> {
     command: Option<i32>,
     stops: u16,
     stopped: bool,
+    has_children: bool,
 }
 
 impl Tended<'_> {
@@ -212,7 +236,10 @@ impl Tended<'_> {
                 Waited::Continued(pid) if Some(pid) == self.command => self.stopped = false,
                 Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) | Waited::Continued(_) => {}
                 Waited::Nothing => return true,
-                Waited::NoChild => return false,
+                Waited::NoChild => {
+                    self.has_children = false;
+                    return false;
+                }
             }
         }
     }
@@ -287,7 +314,7 @@ fn wait_for_tick(past: Time) {
 
 /// Forks the command: the same session and terminal as recant, and the same process group, but for a [`terminal::needs_a_group`] shell.
 /// Starts the thread that answers its calls, if that is to be one of this process.
-fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Option<Arc<Renames>>), Word> {
+fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Option<Arc<Answers>>), Word> {
     say(recant, &Word::Ready);
     let pair = orders.answers_calls.then(UnixStream::pair).transpose();
     let (ours, theirs) = pair.at("make a socket for", "the listener for calls").map_err(failed)?.unzip();
@@ -302,9 +329,9 @@ fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<(i32, Option<Arc<Re
     };
     drop_rights_of(orders).map_err(failed)?;
     let Some(ours) = ours else { return Ok((command, None)) };
-    let renames = Arc::new(Renames::new(orders.ready_after, recant).map_err(failed)?);
-    answered_calls::serve(ours, renames.clone()).map_err(failed)?;
-    Ok((command, Some(renames)))
+    let answers = Arc::new(Answers::new(orders.ready_after, recant).map_err(failed)?);
+    answered_calls::serve(ours, answers.clone()).map_err(failed)?;
+    Ok((command, Some(answers)))
 }
 
 /// Takes from this process what the command must not have. `calls`: where some of its calls are answered.
@@ -343,9 +370,20 @@ fn failed(error: IoError) -> Word {
     Word::Failed(error.into())
 }
 
+/// Gives a service its streams: nothing to read, the file to write to.
+fn become_service(output: &File) {
+    // Opened in the run: the one outside would let a command of root change what it is.
+    match File::open("/dev/null") {
+        Ok(null) => raw_calls::put_in_place(null.as_fd(), 0),
+        Err(_) => raw_calls::close(0),
+    }
+    [1, 2].into_iter().for_each(|fd| raw_calls::put_in_place(output.as_fd(), fd));
+}
+
 /// Becomes the command: restores signals and descriptors as recant's caller had them, then executes the program.
 fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.inherited.settle();
+    orders.output.iter().for_each(|output| become_service(output));
     // The signals that recant ignores are not ignored in the command; those that its caller ignores are.
     let [pipe, size] = raw_calls::ignored_by_us();
     for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {

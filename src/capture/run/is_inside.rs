@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::door;
 use crate::fs::{AbsPath, Mount, mounts};
 
 /// The prefix of the source of each mount of a run; the session's id follows.
@@ -14,6 +15,8 @@ pub struct Inside {
     pub session: String,
     /// The run's own store, in the place of the one that is hidden; `None` if it has none.
     pub store: Option<AbsPath>,
+    /// The directory in which the door lies; `None` if there is none.
+    pub door: Option<AbsPath>,
 }
 
 /// The capture that this process is in, `None` outside. An unreadable mountinfo counts as outside: a run that is then tried fails closed.
@@ -37,7 +40,8 @@ fn find_capture() -> Option<Inside> {
     let hiding: Vec<&Mount> = mounts.iter().filter(hides).collect();
     let own = hiding.iter().find_map(|m| mounts.iter().find(|over| over.parent == m.id && over.point == m.point));
     let session = String::from_utf8_lossy(&hiding.first()?.source[MARK.len()..]).into_owned();
-    Some(Inside { session, store: own.map(|own| own.point.clone()) })
+    let door = hiding.iter().map(|m| &m.point).find(|point| point.as_path().join(door::NAME).symlink_metadata().is_ok());
+    Some(Inside { session, store: own.map(|own| own.point.clone()), door: door.cloned() })
 }
 
 /// True if this may be a run: root's has an overlay as its root, a user's has a user namespace. With neither, the mounts need not be read:

@@ -5,26 +5,21 @@
 //! process group and descriptors. Its own init, without PIDs of its own, tends it.
 
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 use rustix::thread::LinkNameSpaceType;
 
 use super::answered_calls;
+use super::answered_calls::Answers;
+use super::command::Network;
+use super::passed_descriptors::{receive, send};
 use super::raw_calls;
-use super::renames::Renames;
 use crate::error::{At, IoError};
 use crate::fs::{AbsPath, Entry, Fs, socket, stat_of};
-use crate::session::Session;
-
-/// The name of the socket, in the session's directory.
-pub const SOCKET: &[u8] = b"join";
+use crate::session::{SOCKET, Session};
 
 const NAMESPACES: &str = "the namespaces of the run";
 
@@ -50,12 +45,13 @@ pub struct Gate<'a> {
     listener: Option<&'a UnixListener>,
     joined: Vec<UnixStream>,
     /// Answers the calls of those who join; `None` if nobody does.
-    renames: Option<Arc<Renames>>,
+    answers: Option<Arc<Answers>>,
+    network: Network,
 }
 
 impl<'a> Gate<'a> {
-    pub fn new(listener: Option<&'a UnixListener>, renames: Option<Arc<Renames>>) -> Self {
-        Self { listener, joined: Vec::new(), renames }
+    pub fn new(listener: Option<&'a UnixListener>, answers: Option<Arc<Answers>>, network: Network) -> Self {
+        Self { listener, joined: Vec::new(), answers, network }
     }
 
     /// The descriptors to wait for.
@@ -87,16 +83,14 @@ impl<'a> Gate<'a> {
         let open =
             |kind: &str| rustix::fs::open(format!("/proc/self/ns/{kind}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         let mut passed = KINDS.iter().map(|(kind, _)| open(kind)).collect::<Result<Vec<_>, _>>().at("open", NAMESPACES)?;
-        if let Some(renames) = &self.renames {
+        if let Some(answers) = &self.answers {
             let (ours, theirs) = UnixStream::pair().at("make a socket for", NAMESPACES)?;
-            answered_calls::serve(ours, renames.clone())?;
+            answered_calls::serve(ours, answers.clone())?;
             passed.push(theirs.into());
         }
         let passed: Vec<BorrowedFd<'_>> = passed.iter().map(AsFd::as_fd).collect();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(KINDS.len() + 1))];
-        let mut rights = SendAncillaryBuffer::new(&mut space);
-        rights.push(SendAncillaryMessage::ScmRights(&passed));
-        sendmsg(connection, &[io::IoSlice::new(&[0])], &mut rights, SendFlags::empty()).map(drop).at("send", NAMESPACES)
+        let network = Network::ALL.iter().position(|one| *one == self.network).and_then(|at| u8::try_from(at).ok());
+        send(connection, network.unwrap_or_default(), &passed).at("send", NAMESPACES)
     }
 }
 
@@ -108,6 +102,7 @@ pub struct Joined {
     namespaces: Vec<OwnedFd>,
     /// The init's end answers calls; `None` if nobody does.
     calls: Option<UnixStream>,
+    network: Network,
     is_user_s: bool,
     /// The working directory, in the run's view.
     cwd: AbsPath,
@@ -120,19 +115,21 @@ impl Joined {
     /// What it passes cannot be received.
     pub fn connect(at: Entry<'_>, is_user_s: bool, cwd: AbsPath) -> Result<Option<Self>, IoError> {
         let Ok(connection) = socket::connect(at) else { return Ok(None) };
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(KINDS.len() + 1))];
-        let mut rights = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(&connection, &mut [io::IoSliceMut::new(&mut [0])], &mut rights, RecvFlags::CMSG_CLOEXEC);
-        let mut namespaces: Vec<OwnedFd> = rights.drain().flat_map(received).collect();
-        if got.at("receive", NAMESPACES)?.bytes == 0 || namespaces.len() < KINDS.len() {
+        let Some((byte, mut namespaces)) = receive(&connection).at("receive", NAMESPACES)? else { return Ok(None) };
+        let Some(network) = Network::ALL.get(usize::from(byte)).filter(|_| namespaces.len() >= KINDS.len()) else {
             return Ok(None);
-        }
+        };
         let calls = namespaces.drain(KINDS.len()..).next().map(UnixStream::from);
-        Ok(Some(Self { connection, namespaces, calls, is_user_s, cwd }))
+        Ok(Some(Self { connection, namespaces, calls, network: *network, is_user_s, cwd }))
     }
 
     pub fn is_user_s(&self) -> bool {
         self.is_user_s
+    }
+
+    /// The part of the network that the run can reach.
+    pub fn network(&self) -> Network {
+        self.network
     }
 
     /// The socket of those who answer calls.
@@ -187,13 +184,6 @@ impl Joined {
             }
         }
         Ok(())
-    }
-}
-
-fn received(message: RecvAncillaryMessage<'_>) -> Vec<OwnedFd> {
-    match message {
-        RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
-        _ => Vec::new(),
     }
 }
 

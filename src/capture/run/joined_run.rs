@@ -1,21 +1,25 @@
 //! Runs a command in the run of another one, which is under way.
 
-use super::command::Command;
+use super::command::{Command, Network};
 use super::ground::Ground;
-use super::join::{Joined, SOCKET};
+use super::join::Joined;
 use super::supervise::{EndedRun, Event, run_command};
 use crate::capture::error::not_started;
 use crate::capture::place::layout::Route;
 use crate::error::Error;
 use crate::fs::AbsPath;
-use crate::session::{Ending, Session};
+use crate::session::{Ending, SOCKET, Session, Stopped};
 
 /// The end of a command that joined the run of another one.
 #[derive(Debug)]
 pub struct JoinedRun {
     pub ending: Ending,
+    /// The way in which it was stopped, if it is a service.
+    pub stopped: Option<Stopped>,
     /// Facts for people, one line each.
     pub notes: Vec<String>,
+    /// The part of the network that it could reach: that of the run.
+    pub network: Network,
     /// The run lasts until this is dropped, so that its end can be noted before it is collected.
     #[expect(dead_code, reason = "it is held")]
     joined: Joined,
@@ -37,7 +41,7 @@ pub fn join(
     else {
         return Ok(None);
     };
-    let EndedRun { exit, notes, leaving, .. } = run_command(Ground::Joined(&joined), command, hear)?;
+    let EndedRun { exit, stopped, notes, leaving, .. } = run_command(Ground::Joined(&joined), command, hear)?;
     leaving.wait()?;
-    Ok(Some(JoinedRun { ending: exit, notes, joined }))
+    Ok(Some(JoinedRun { ending: exit, stopped, notes, network: joined.network(), joined }))
 }

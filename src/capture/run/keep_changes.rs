@@ -78,7 +78,7 @@ pub fn facts<'a>(
         held,
         places: &record.places,
         store: &store.path,
-        started: record.started,
+        started: record.command.started,
         span: None,
         step: over.step,
         sealed: over.sealed,
@@ -228,8 +228,8 @@ pub fn keep_first(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;
-    header.failed = Failed::of(record.ending);
-    header.acted = Some(LastAct { by: record.by.clone(), ..session.act(fs)? });
+    header.failed = Failed::of(record.command.ending, record.command.service.as_ref());
+    header.acted = Some(LastAct { by: record.command.by.clone(), ..session.act(fs)? });
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     header.mounts = mounts_of(changes)?;

@@ -36,10 +36,29 @@ pub enum Word {
     Exited(i32),
     /// A signal ended the command.
     Killed(i32),
+    /// Nothing is left of the command; others that joined it go on.
+    OnlyJoined,
     /// A directory could not be renamed: a sentence for people.
     NotRenamed(String),
+    /// The run refuses a call, as far as is known in it.
+    Refused(Refusal),
     /// Only the init is left of the run, and it ends now.
     Alone,
+}
+
+/// A call that the run refuses. Paths are bytes, and the same inside and outside.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Refusal {
+    /// EROFS: this object, or the directory of that new name, is read-only.
+    ReadOnly { path: Vec<u8>, is_name: bool },
+    /// EOVERFLOW: this object, or the directory of that new name, may belong to an id that is not mapped.
+    NotMapped { path: Vec<u8>, is_name: bool },
+    /// EXDEV: the two lie in different mounts. What was to be renamed or linked is still there at the end, and the new name is not.
+    Apart { from: Vec<u8>, to: Vec<u8>, is_link: bool },
+    /// ECONNREFUSED, if somebody listens at the real socket. The device (major, minor) and inode number are those that the run sees.
+    Socket { path: Vec<u8>, dev: (u32, u32), ino: u64 },
+    /// EACCES or ENOENT: this file is hidden.
+    Hidden { path: Vec<u8> },
 }
 
 /// A message from recant to the init of a command that runs.
@@ -49,6 +68,8 @@ pub enum Ask {
     WhetherItStands,
     /// Ends what the command left, and not what joined it.
     EndRest,
+    /// Asks the command, and all that it has started, to end: SIGTERM.
+    Terminate,
 }
 
 impl Ask {
@@ -61,7 +82,7 @@ impl Ask {
     pub fn receive(mut from: &UnixStream) -> Option<Self> {
         let mut byte = [0];
         let got = from.read(&mut byte).ok().filter(|got| *got == 1);
-        got.and_then(|_| [Self::WhetherItStands, Self::EndRest].into_iter().find(|ask| *ask as u8 == byte[0]))
+        got.and_then(|_| [Self::WhetherItStands, Self::EndRest, Self::Terminate].into_iter().find(|ask| *ask as u8 == byte[0]))
     }
 }
 

@@ -50,16 +50,36 @@ pub fn end_all(mut others: Vec<i32>) {
     }
 }
 
+/// Asks all descendants of this process to end: SIGTERM, and SIGCONT for those that stand.
+pub fn terminate_all() {
+    let of = parents();
+    let mut found = vec![std::process::id().cast_signed()];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        found.extend(of.iter().filter(|(_, above)| *above == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    for pid in &found[1..] {
+        raw_calls::kill(*pid, libc::SIGTERM);
+        raw_calls::kill(*pid, libc::SIGCONT);
+    }
+}
+
 /// The children of a process, from /proc.
 pub fn children_of(parent: u32) -> Vec<i32> {
+    parents().into_iter().filter(|(_, above)| *above == parent.cast_signed()).map(|(pid, _)| pid).collect()
+}
+
+/// All processes in /proc, each with its parent.
+fn parents() -> Vec<(i32, i32)> {
     let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| {
-        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
+    pids.filter_map(|pid| {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         // "pid (name) state ppid …": the name may hold anything, so read from its last bracket on. proc_pid_stat(5)
         let after = stat.iter().rposition(|b| *b == b')').map_or(0, |at| at + 1);
         let text = String::from_utf8_lossy(&stat[after..]).into_owned();
-        text.split_whitespace().nth(1).and_then(|word| word.parse().ok()) == Some(parent)
+        Some((pid, text.split_whitespace().nth(1)?.parse().ok()?))
     })
     .collect()
 }

@@ -10,6 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 
+use crate::session::Ending;
+
 /// The namespaces that clone(2) makes besides mount and IPC (ipc_namespaces(7): SysV memory, semaphores and queues, POSIX queues).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct New {
@@ -376,6 +378,27 @@ pub fn wait_for(pid: i32) -> io::Result<()> {
     }
 }
 
+/// Waits for the end of the child `pid`; `None` if nothing tells of it.
+pub fn wait_for_end(pid: i32) -> io::Result<Option<Ending>> {
+    let mut status = 0;
+    loop {
+        // SAFETY: waitpid(2) writes one int.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return Ok(match status {
+                status if libc::WIFEXITED(status) => Some(Ending::Exited(libc::WEXITSTATUS(status))),
+                status if libc::WIFSIGNALED(status) => Some(Ending::Signaled(libc::WTERMSIG(status))),
+                _ => None,
+            });
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::ECHILD) => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
+
 /// Becomes the program `argv[0]`, looked up in PATH as execvp(3) does. Returns only on an error.
 pub fn exec(argv: &[CString], env: &[CString]) -> io::Error {
     let list =
@@ -396,20 +419,24 @@ pub fn close(fd: RawFd) {
 
 /// The stat of an inherited descriptor; `None` if it is not open.
 pub fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::Stat>> {
-    // SAFETY: fcntl(2) F_GETFD takes a number.
-    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
-        return None;
-    }
+    is_close_on_exec(fd)?;
     // SAFETY: the descriptor is open (just asked, one thread) and stays so while it is borrowed.
     let held = unsafe { BorrowedFd::borrow_raw(fd) };
     Some(crate::fs::stat_of(held))
 }
 
-/// The flags of an inherited descriptor: fcntl(2) F_GETFL; and true if it is close-on-exec.
-pub fn descriptor_flags(fd: RawFd) -> Option<(i32, bool)> {
-    // SAFETY: fcntl(2) with F_GETFL and F_GETFD takes a number.
-    let (status, own) = unsafe { (libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD)) };
-    (status >= 0 && own >= 0).then_some((status, own & libc::FD_CLOEXEC != 0))
+/// True if a descriptor is close-on-exec: fcntl(2) F_GETFD. `None` if it is not open.
+pub fn is_close_on_exec(fd: RawFd) -> Option<bool> {
+    // SAFETY: fcntl(2) with F_GETFD takes a number.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    (flags >= 0).then_some(flags & libc::FD_CLOEXEC != 0)
+}
+
+/// The flags that a descriptor was opened with: fcntl(2) F_GETFL. `None` if it is not open.
+pub fn status_flags(fd: RawFd) -> Option<i32> {
+    // SAFETY: fcntl(2) with F_GETFL takes a number.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    (flags >= 0).then_some(flags)
 }
 
 /// The offset of an inherited file: lseek(2). 0 if unknown.

@@ -2,8 +2,11 @@
 //! "redirect_dir" in overlayfs.rst). Its directories come first, innermost first. Each gets a new directory beside it, which takes in all that
 //! it holds and its metadata, and is renamed over it: overlayfs lets a directory take the place of an empty one.
 //!
-//! At each moment all is there: in the directory or, while names move, in the one beside it. Whatever fails is undone, and the directory is as
-//! it was. What a kill leaves is put back when the run is collected ([`put_back`]).
+//! At each moment all is there: in the directory or, while names move, in the one beside it. A call that would make a name there meanwhile
+//! waits. Whatever fails is undone, and the directory is as it was. What a kill leaves is put back when the run is collected ([`put_back`]).
+
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -14,6 +17,10 @@ use crate::fs::{Dir, Entry, Fs, Sort, Stat, Time};
 /// The times that a directory is looked through for what came in meanwhile.
 const ROUNDS: usize = 4;
 
+/// The time in which the kernel carries out a call that was answered right before names move. Where it takes longer, a name that the call
+/// makes is met as one that is there already.
+const SETTLING: Duration = Duration::from_millis(2);
+
 /// The terms of a rebuilding.
 pub struct Rebuild<'a> {
     pub fs: &'a Fs,
@@ -21,6 +28,8 @@ pub struct Rebuild<'a> {
     pub since: Time,
     /// Asked before each step: once it is false, all is undone.
     pub goes_on: &'a dyn Fn() -> bool,
+    /// Locked while names move. Whoever answers calls that make names has it read-locked.
+    pub names: &'a RwLock<()>,
 }
 
 impl Rebuild<'_> {
@@ -35,16 +44,19 @@ impl Rebuild<'_> {
     /// Something in it cannot be changed by this user, is a mount, or changes meanwhile. Nothing is changed then, but that some files, and
     /// directories in it, lie in the upper now.
     pub fn directory(&self, at: Entry<'_>) -> Result<(), IoError> {
-        for path in self.directories(at)?.iter().rev() {
+        let directories = self.directories(at)?;
+        for path in &directories {
+            self.copy_up(&at.dir.open_below(path)?)?;
+        }
+        // open(2) with O_CREAT would make a second file under the name of one that lies beside, and what is written be parted.
+        let _still = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        std::thread::sleep(SETTLING);
+        for path in directories.iter().rev() {
             let cut = path.iter().rposition(|byte| *byte == b'/');
             let (above, name) = cut.map_or((&b""[..], &path[..]), |cut| (&path[..cut], &path[cut + 1..]));
             let above = at.dir.open_below(above)?;
-            let closed = above.stat()?;
             // The one that holds all of them is the caller's to open.
-            if path != at.name && closed.mode & 0o700 != 0o700 {
-                self.fs.set_mode(above.at(b"."), closed.mode | 0o700)?;
-            }
-            self.one(above.at(name), &closed)?;
+            self.one(above.at(name), path != at.name)?;
         }
         Ok(())
     }
@@ -81,13 +93,18 @@ impl Rebuild<'_> {
         Ok(found)
     }
 
-    /// Rebuilds one directory, in which there are files, and directories of the upper alone. `above` is what the one above it was.
-    fn one(&self, at: Entry<'_>, above: &Stat) -> Result<(), IoError> {
-        let before = stat_of(at)?;
-        let rebuilt = Rebuilt::of(at.name, &before, above);
-        let done = self.take_place(at, &rebuilt, &before);
-        rebuilt.leave(self.fs, at.dir);
-        done
+    /// Rebuilds one directory, in which there are files, and directories of the upper alone. The one above it is opened for that if it
+    /// `may_open`, and closed again.
+    fn one(&self, at: Entry<'_>, may_open: bool) -> Result<(), IoError> {
+        let (before, above) = (stat_of(at)?, at.dir.stat()?);
+        let rebuilt = Rebuilt::of(at.name, &before, &above);
+        let opened = match may_open && above.mode & 0o700 != 0o700 {
+            true => self.fs.set_mode(at.dir.at(b"."), above.mode | 0o700),
+            false => Ok(()),
+        };
+        let done = opened.and_then(|()| self.take_place(at, &rebuilt, &before));
+        let left = rebuilt.leave(self.fs, at.dir);
+        done.and(left)
     }
 
     fn take_place(&self, at: Entry<'_>, rebuilt: &Rebuilt, before: &Stat) -> Result<(), IoError> {
@@ -108,7 +125,6 @@ impl Rebuild<'_> {
             self.fs.set_mode(at, before.mode | 0o700)?;
         }
         let (from, to) = (at.open_dir()?, beside.open_dir()?);
-        self.copy_up(&from)?;
         for _ in 0..ROUNDS {
             for name in from.names()? {
                 self.check(at)?;
@@ -196,7 +212,7 @@ mod tests {
 
     fn make(top: &Path) {
         let (fs, top) = (Fs::default(), Dir::open(top).unwrap());
-        for path in ["d", "d/empty", "d/sub", "d/sub/closed"] {
+        for path in ["d", "d/empty", "d/sub", "d/sub/closed", "d/sub/closed/in"] {
             let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
             fs.mkdir(top.open_below(above.as_bytes()).unwrap().at(name.as_bytes()), 0o755).unwrap();
         }
@@ -223,11 +239,22 @@ mod tests {
         each.collect()
     }
 
+    /// The modes and times of the directories.
+    fn directories(top: &Path) -> Vec<(std::path::PathBuf, u32, (i64, i64))> {
+        let found = walkdir::WalkDir::new(top).min_depth(1).sort_by_file_name().into_iter().map(Result::unwrap);
+        let found = found.filter(|entry| entry.file_type().is_dir()).map(|entry| {
+            let facts = entry.metadata().unwrap();
+            (entry.path().strip_prefix(top).unwrap().to_owned(), facts.mode(), (facts.mtime(), facts.mtime_nsec()))
+        });
+        found.collect()
+    }
+
     fn rebuilds(top: &Path, (from, to): (usize, usize)) -> (Result<(), IoError>, usize) {
         let count = Arc::new(AtomicUsize::new(0));
         let fs = Fs::watched(Box::new(Fails { from, to, count: count.clone() }));
         let since = Time { s: i64::MAX, ns: 0 };
-        let done = Rebuild { fs: &fs, since, goes_on: &|| true }.directory(Dir::open(top).unwrap().at(b"d"));
+        let done =
+            Rebuild { fs: &fs, since, goes_on: &|| true, names: &RwLock::default() }.directory(Dir::open(top).unwrap().at(b"d"));
         (done, count.load(Ordering::SeqCst))
     }
 
@@ -237,9 +264,12 @@ mod tests {
         loop {
             let directory = tempfile::tempdir().unwrap();
             make(directory.path());
-            let before = listed(directory.path());
+            let (before, looks) = (listed(directory.path()), directories(directory.path()));
             let (failed, steps) = rebuilds(directory.path(), (n, n + 1));
             assert_eq!(listed(directory.path()), before, "step {n} failed: {failed:?}");
+            if failed.is_ok() {
+                assert_eq!(directories(directory.path()), looks, "step {n} failed, which nobody was told");
+            }
 
             let directory = tempfile::tempdir().unwrap();
             make(directory.path());

@@ -6,12 +6,13 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use super::call_listener::Answer;
+use super::call_path::Place;
 use super::messages::{Word, say};
 use super::rebuild::Rebuild;
-use super::rename_call::{Place, Rename};
+use super::rename_call::Rename;
 use crate::error::{At, IoError, reason};
 use crate::fs::{Fs, Sort, Stat, Time, is_overlay};
 
@@ -24,13 +25,22 @@ pub struct Renames {
     recant: UnixStream,
     /// Held while a directory is rebuilt.
     busy: Mutex<()>,
+    /// Held while names of one move.
+    names: RwLock<()>,
     is_ending: AtomicBool,
 }
 
 impl Renames {
     pub fn new(since: Time, recant: &UnixStream) -> Result<Self, IoError> {
         let recant = recant.try_clone().at("take a socket for", "renames")?;
-        Ok(Self { fs: Fs::default(), since, recant, busy: Mutex::default(), is_ending: AtomicBool::new(false) })
+        Ok(Self {
+            fs: Fs::default(),
+            since,
+            recant,
+            busy: Mutex::default(),
+            names: RwLock::default(),
+            is_ending: AtomicBool::new(false),
+        })
     }
 
     /// Waits until no directory is being rebuilt, and lets none begin.
@@ -40,6 +50,11 @@ impl Renames {
         std::mem::forget(self.busy.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Waits until no names move, and lets none move before what is returned is dropped.
+    pub fn still(&self) -> RwLockReadGuard<'_, ()> {
+        self.names.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes a rename possible that the kernel would refuse. `waits` is true while the caller waits for the answer.
     pub fn prepare(&self, rename: &Rename, waits: &dyn Fn() -> bool) -> Answer {
         let _one_at_a_time = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +62,7 @@ impl Renames {
         // Asked afterwards: while it waits, the thread's number is still its own.
         let places = rename.places().filter(|_| goes_on());
         let Some((from, to)) = places else { return Answer::GoOn };
-        let rebuild = Rebuild { fs: &self.fs, since: self.since, goes_on: &goes_on };
+        let rebuild = Rebuild { fs: &self.fs, since: self.since, goes_on: &goes_on, names: &self.names };
         self.make_possible(&rebuild, rename, (&from, &to)).unwrap_or(Answer::GoOn)
     }
 
@@ -77,7 +92,9 @@ impl Renames {
     fn rebuild(&self, rebuild: &Rebuild<'_>, place: &Place) -> Result<(), IoError> {
         let rebuilt = rebuild.directory(place.at());
         if let Err(IoError { path, act, source }) = &rebuilt {
-            let why = format!("{}: not renamed: cannot {act} {path}: {}", place.at(), reason(source));
+            let is_refused = place.stat()?.is_none_or(|stat| is_refused(rebuild, place, &stat).unwrap_or(true));
+            let what = if is_refused { "not renamed: " } else { "" };
+            let why = format!("{}: {what}cannot {act} {path}: {}", place.at(), reason(source));
             say(&self.recant, &Word::NotRenamed(why));
         }
         rebuilt

@@ -14,6 +14,8 @@ const ARCH: u32 = 4;
 const FIRST: u32 = if cfg!(target_endian = "big") { 20 } else { 16 };
 /// The lower half of the second argument.
 const SECOND: u32 = if cfg!(target_endian = "big") { 28 } else { 24 };
+/// The lower half of the third argument.
+const THIRD: u32 = if cfg!(target_endian = "big") { 36 } else { 32 };
 /// An architecture whose calls this kernel may take, and the numbers of its calls: linux/audit.h, unistd.h.
 struct Numbers {
     arch: u32,
@@ -21,27 +23,25 @@ struct Numbers {
     open_by_handle_at: u32,
     unshare: u32,
     clone: u32,
-    /// rename(2), renameat(2) and renameat2(2); in place of one that it lacks, another.
-    renames: [u32; 3],
-    /// The call that the C library's link(3) makes: link(2), or linkat(2) where there is no other.
-    link: u32,
+    /// The calls that may be asked about.
+    asked: &'static [(u32, AskedCall)],
 }
 
 /// This program's architecture, and that of 32-bit programs.
 #[cfg(target_arch = "x86_64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304, unshare: 272, clone: 56, renames: [82, 264, 316], link: 86 },
-    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342, unshare: 310, clone: 120, renames: [38, 302, 353], link: 9 },
+    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304, unshare: 272, clone: 56, asked: X86_64 },
+    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342, unshare: 310, clone: 120, asked: I386 },
 ];
 #[cfg(target_arch = "aarch64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 38, 276], link: 37 },
-    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371, unshare: 337, clone: 120, renames: [38, 329, 382], link: 9 },
+    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, asked: AARCH64 },
+    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371, unshare: 337, clone: 120, asked: ARM },
 ];
 #[cfg(target_arch = "riscv64")]
 const HERE: [Numbers; 2] = [
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 276, 276], link: 37 },
-    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, renames: [276, 276, 276], link: 37 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, asked: RISCV64 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265, unshare: 97, clone: 220, asked: RISCV64 },
 ];
 
 /// Makes pidfd_getfd(2) fail with EPERM, here and in all children: it would fetch a writable descriptor out of a process outside. Its
@@ -135,39 +135,111 @@ pub enum AskedCall {
     Renameat,
     Renameat2,
     Link,
+    Linkat,
+    Connect,
+    Creat,
+    /// open(2) and openat(2) are asked about only where they may write or create.
+    Open,
+    Openat,
+    /// Its flags lie in memory.
+    Openat2,
+    Mkdir,
+    Mkdirat,
+    Symlink,
+    Symlinkat,
 }
+
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const X86_64: &[(u32, AskedCall)] = &[
+    (82, AskedCall::Rename), (264, AskedCall::Renameat), (316, AskedCall::Renameat2), (86, AskedCall::Link), (265, AskedCall::Linkat),
+    (42, AskedCall::Connect), (85, AskedCall::Creat), (2, AskedCall::Open), (257, AskedCall::Openat), (437, AskedCall::Openat2),
+    (83, AskedCall::Mkdir), (258, AskedCall::Mkdirat), (88, AskedCall::Symlink), (266, AskedCall::Symlinkat),
+];
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const I386: &[(u32, AskedCall)] = &[
+    (38, AskedCall::Rename), (302, AskedCall::Renameat), (353, AskedCall::Renameat2), (9, AskedCall::Link), (303, AskedCall::Linkat),
+    (362, AskedCall::Connect), (8, AskedCall::Creat), (5, AskedCall::Open), (295, AskedCall::Openat), (437, AskedCall::Openat2),
+    (39, AskedCall::Mkdir), (296, AskedCall::Mkdirat), (83, AskedCall::Symlink), (304, AskedCall::Symlinkat),
+];
+#[cfg(target_arch = "aarch64")]
+#[rustfmt::skip]
+const AARCH64: &[(u32, AskedCall)] = &[
+    (38, AskedCall::Renameat), (276, AskedCall::Renameat2), (37, AskedCall::Linkat), (203, AskedCall::Connect), (56, AskedCall::Openat),
+    (437, AskedCall::Openat2), (34, AskedCall::Mkdirat), (36, AskedCall::Symlinkat),
+];
+#[cfg(target_arch = "aarch64")]
+#[rustfmt::skip]
+const ARM: &[(u32, AskedCall)] = &[
+    (38, AskedCall::Rename), (329, AskedCall::Renameat), (382, AskedCall::Renameat2), (9, AskedCall::Link), (330, AskedCall::Linkat),
+    (283, AskedCall::Connect), (8, AskedCall::Creat), (5, AskedCall::Open), (322, AskedCall::Openat), (437, AskedCall::Openat2),
+    (39, AskedCall::Mkdir), (323, AskedCall::Mkdirat), (83, AskedCall::Symlink), (331, AskedCall::Symlinkat),
+];
+#[cfg(target_arch = "riscv64")]
+#[rustfmt::skip]
+const RISCV64: &[(u32, AskedCall)] = &[
+    (276, AskedCall::Renameat2), (37, AskedCall::Linkat), (203, AskedCall::Connect), (56, AskedCall::Openat), (437, AskedCall::Openat2),
+    (34, AskedCall::Mkdirat), (36, AskedCall::Symlinkat),
+];
 
 impl AskedCall {
     /// The call that a program of the architecture `arch` makes by this number.
     pub fn of(arch: u32, number: u32) -> Option<Self> {
-        let (numbers, number) = (HERE.iter().find(|numbers| numbers.arch == arch)?, number & !X32);
-        if number == numbers.link {
-            return Some(Self::Link);
+        let number = number & !X32;
+        let asked = HERE.iter().find(|numbers| numbers.arch == arch)?.asked;
+        asked.iter().find(|(asked, _)| *asked == number).map(|(_, call)| *call)
+    }
+
+    /// True for a call that root's command is asked about: a connect, and the one that the C library's link(3) makes, which is linkat(2) where
+    /// there is no other.
+    fn is_asked_of_root(self, others: &[(u32, Self)]) -> bool {
+        let has_link = || others.iter().any(|(_, other)| *other == Self::Link);
+        matches!(self, Self::Connect | Self::Link) || self == Self::Linkat && !has_link()
+    }
+
+    /// The place of the flags of a call that is asked about for some of them alone.
+    fn flags(self) -> Option<u32> {
+        match self {
+            Self::Open => Some(SECOND),
+            Self::Openat => Some(THIRD),
+            _ => None,
         }
-        let at = numbers.renames.iter().rposition(|rename| *rename == number)?;
-        Some([Self::Rename, Self::Renameat, Self::Renameat2][at])
     }
 }
 
-/// Makes link(2), and renames if they are asked about too, wait here and in all children until they are answered. Rights and errors:
-/// [`call_listener::listen`].
-pub fn ask_about(renames: bool) -> io::Result<Listener> {
-    let [here, other] = HERE.map(|numbers| {
-        let renames = if renames { &numbers.renames[..] } else { &[] };
-        renames.iter().chain([&numbers.link]).copied().collect::<Vec<_>>()
-    });
-    let count = u8::try_from(here.len()).map_err(io::Error::other)?;
-    // Each leads to the last step; behind the numbers of this architecture are `count` more, two steps before them and one after.
-    let numbers = |list: Vec<u32>, to_last: u8| (0..count).rev().zip(list).map(move |(left, n)| when_else(n, to_last + left, 0));
-    let mut steps = vec![load(ARCH), unless(HERE[0].arch, count + 3), load(NUMBER)];
-    steps.push(step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32));
-    steps.extend(numbers(here, count + 4));
-    steps.extend([ALLOW, unless(HERE[1].arch, count + 1), load(NUMBER)]);
-    steps.extend(numbers(other, 1));
-    steps.extend([ALLOW, step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF)]);
+/// Makes calls wait here and in all children until they are answered: those that [`AskedCall`] names, or for root's command few of them. Rights
+/// and errors: [`call_listener::listen`].
+pub fn ask_about(is_user_s: bool) -> io::Result<Listener> {
+    let [here, other] = HERE.map(|numbers| (numbers.arch, asked(numbers.asked, is_user_s)));
+    let mut steps = vec![load(ARCH)];
+    for (arch, asked) in [here, other] {
+        let len = u8::try_from(asked.len()).map_err(io::Error::other)?;
+        steps.push(unless(arch, len));
+        steps.extend(asked);
+    }
+    steps.push(ALLOW);
     call_listener::listen(&mut steps)
 }
 
+/// The steps for the calls of one architecture. They end with an answer.
+fn asked(calls: &[(u32, AskedCall)], is_user_s: bool) -> Vec<libc::sock_filter> {
+    let writes = libc::sock_filter {
+        jf: 1,
+        ..step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC).cast_unsigned())
+    };
+    let mut steps = vec![load(NUMBER), step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32)];
+    for (number, call) in calls.iter().filter(|(_, call)| is_user_s || call.is_asked_of_root(calls)) {
+        match call.flags() {
+            None => steps.extend([unless(*number, 1), ASK]),
+            Some(flags) => steps.extend([unless(*number, 4), load(flags), writes, ASK, ALLOW]),
+        }
+    }
+    steps.push(ALLOW);
+    steps
+}
+
+const ASK: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF);
 const DENY: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());
 const ALLOW: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW);
 

@@ -4,8 +4,11 @@
 //! ignores INT and QUIT from the terminal, stops and continues with its group or with the command, and passes on what other processes send
 //! to it alone. Once the command has ended and recant has said what it waits for, these signals end that.
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -16,7 +19,8 @@ use rustix::time::Timespec;
 
 use super::command::{Command, Linger, Network};
 use super::descriptors;
-use super::descriptors::Inherited;
+use super::descriptors::{Inherited, Output};
+use super::door::Door;
 use super::early_sync;
 use super::early_sync::EarlySync;
 use super::ground::Ground;
@@ -25,33 +29,41 @@ use super::ids::Ids;
 use super::init;
 use super::init::Orders;
 use super::messages::{Ask, Failed, Word, Words};
+use super::one_thread;
 use super::orphans;
 use super::orphans::TakingIn;
 use super::raw_calls;
 use super::raw_calls::{New, Signals};
+use super::refusal_notes::RefusalNotes;
 use super::reopened_streams::{Feeds, Pipes};
+use super::service_end;
+use super::service_end::EndingService;
 use super::signal_phase::{Phase, SignalAction, SignalsHeard};
 use super::size_limit;
 use super::size_limit::Meter;
 use super::stopping::WaitingStop;
 use super::terminal::Terminal;
+use super::way_out;
 use crate::capture::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, set_up};
 use crate::capture::place::mount_plan::Laid;
 use crate::capture::space::refusals::{Cause, acts};
 use crate::error::{self, At, Error, reason};
 use crate::fs;
-use crate::fs::{AbsPath, Shown, Time};
-use crate::session::Ending;
+use crate::fs::{AbsPath, Shown, Time, searched};
+use crate::session::{Ending, Stopped};
+use crate::tree::project_of;
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]
 pub struct EndedRun {
     pub exit: Ending,
+    /// The way in which it was stopped, if it is a service.
+    pub stopped: Option<Stopped>,
     /// The time from before the set-up on. The command starts only when the clock that stamps files is past this start. So exactly what
     /// changed below with a later ctime changed during the run.
     pub span: fs::Span,
-    /// One sentence for each thing that the command set on a real file that its output goes to, and for each directory that it could not
-    /// rename.
+    /// One sentence for each thing that the command set on a real file that its output goes to, for each directory that it could not
+    /// rename, and for what the run refused to it.
     pub notes: Vec<String>,
     /// True if the command had PIDs of its own.
     #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a test asks for it"))]
@@ -89,12 +101,14 @@ impl Drop for EndingInit {
 }
 
 /// Something that happens during a run and that a person may want to hear.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Event {
     /// The set-up runs in another process, so there is time for other work.
     SettingUp,
     /// The command ended two seconds ago, and these children of it still run: their names.
     Lingering(Vec<String>),
+    /// These processes, which the command has left running, are asked to end, as recant was.
+    EndsRest(Vec<String>),
     /// The store can hold no upper: what the command writes lies in memory until it has ended, at most so many bytes.
     InMemory(u64),
     /// The further groups could not be mapped, for this reason. The command is not started yet.
@@ -103,8 +117,18 @@ pub enum Event {
     Uncovered(AbsPath, String),
     /// A descriptor that the caller had open is closed for the command: its number, and its path as the kernel has it.
     Closed(i32, String),
+    /// A file of the project or of the home directory is the command's output: it is real. Its path, and the numbers of the descriptors.
+    RealOutput(AbsPath, Vec<i32>),
     /// The redirected input of the command could not be read to its end, for this reason.
     NotFed(String),
+    /// Something inside asks what is held, over this connection.
+    Asked(UnixStream),
+    /// The command's way to other machines: who connects to this socket is inside.
+    Listens(TcpListener),
+    /// The service has run for a moment: it has not failed at once.
+    Serves,
+    /// Nothing is left of the command, which ended so; others that joined it go on.
+    OnlyJoined(Ending, Option<Stopped>),
 }
 
 /// Runs the command with its changes held, and returns when its init alone is left (H3): [`run_command`].
@@ -119,13 +143,12 @@ pub fn run_command(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(E
 }
 
 fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<EndedRun, Error> {
-    let threads = std::fs::read_dir("/proc/self/task").at("count the threads", "/proc/self/task")?.count();
-    if threads != 1 {
-        return Err(not_alone());
-    }
+    one_thread::refuse_others()?;
     let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
-    let env = environment(&command.env)?;
-    let inherited = descriptors::inherited()?;
+    let network = if let Ground::Joined(joined) = ground { joined.network() } else { command.network };
+    let env = environment(&[way_out::variables(network), command.env.clone()].concat())?;
+    // A service has nothing of the caller's.
+    let inherited = if command.service.is_some() { Inherited::default() } else { descriptors::inherited()? };
     // If SIGCHLD were inherited as ignored, children would vanish without being waited for.
     let child_ignored = raw_calls::default_action(libc::SIGCHLD);
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
@@ -142,11 +165,16 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             hear,
             meter: ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max)),
             ahead: ground.laid().map(EarlySync::of),
+            has_named_rest: false,
             too_much: None,
             terminal: Terminal::ours(),
             heard: SignalsHeard::nothing(),
-            not_renamed: Vec::new(),
+            refusals: RefusalNotes::default(),
+            rest_until: None,
             stop: None,
+            door: None,
+            way_out: None,
+            ending: EndingService::default(),
         };
         let in_front = run.terminal.is_some();
         let orders = Orders {
@@ -159,10 +187,13 @@ fn run_alone(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event))
             // A confined command gets no PIDs of its own, and one that joins has the other run's.
             own_pids: ground.laid().is_some(),
             entrance: None,
+            door: None,
+            way_out: None,
             own_shm: !ground.is_held(),
             in_front,
             network: command.network,
             answers_calls: ground.laid().is_some() && command.listens,
+            output: command.service.as_ref().map(|service| &*service.file),
             ready_after: match ground {
                 Ground::Captured(laid) => laid.ready_after(),
                 Ground::Confined(_) => started,
@@ -208,11 +239,18 @@ struct Running<'a> {
     hear: &'a mut dyn FnMut(Event),
     meter: Option<Meter>,
     ahead: Option<EarlySync>,
+    /// True once it is told what ends as recant does.
+    has_named_rest: bool,
     too_much: Option<u64>,
     terminal: Option<Terminal>,
     heard: SignalsHeard,
-    not_renamed: Vec<String>,
+    refusals: RefusalNotes,
+    /// The time at which what the command left is ended.
+    rest_until: Option<Instant>,
     stop: Option<WaitingStop>,
+    door: Option<Door>,
+    way_out: Option<UnixStream>,
+    ending: EndingService,
 }
 
 impl Running<'_> {
@@ -225,9 +263,25 @@ impl Running<'_> {
             let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
             (self.hear)(Event::Closed(*fd, Shown(path.as_os_str().as_bytes()).to_string()));
         }
+        for (path, fds) in self.real_outputs(inherited) {
+            (self.hear)(Event::RealOutput(path, fds));
+        }
         if let Some(why) = self.ground.ids().and_then(Ids::unread) {
             (self.hear)(Event::NoGroups(why.to_owned()));
         }
+    }
+
+    /// The files that the command's output goes to, where a person expects it to be held: a log elsewhere is meant to be real.
+    fn real_outputs(&self, inherited: &Inherited) -> BTreeMap<AbsPath, Vec<i32>> {
+        let mut outputs: BTreeMap<AbsPath, Vec<i32>> = BTreeMap::new();
+        let Some(request) = self.ground.laid().map(|laid| &laid.plan.request) else { return outputs };
+        let project = LazyCell::new(|| project_of(&request.cwd, request.home.as_deref()));
+        let is_below_home = |path: &AbsPath| request.home.as_ref().is_some_and(|home| path.as_path().starts_with(home));
+        let files = inherited.outputs.iter().filter_map(Output::file);
+        for (fd, path) in files.filter(|(_, path)| is_below_home(path) || path.is_under(&project)) {
+            outputs.entry(path).or_default().push(fd);
+        }
+        outputs
     }
 
     fn until_it_ends(mut self, orders: Orders<'_>, begun: fs::Moment, started: Time) -> Result<EndedRun, Error> {
@@ -247,8 +301,9 @@ impl Running<'_> {
         // Changes on the tree during the run are found by their time, also where the clock was set back.
         let span = begun.until_now(started);
         let outputs = orders.inherited.outputs.iter().filter_map(|output| output.what_was_set().transpose());
-        let notes = outputs.chain(self.not_renamed.into_iter().map(Ok)).collect::<Result<_, _>>()?;
-        Ok(EndedRun { notes, exit, span, own_pids, too_much, meter: self.meter, leaving, ahead: self.ahead })
+        let notes = outputs.chain(self.refusals.lines(exit.status() != 0).into_iter().map(Ok)).collect::<Result<_, _>>()?;
+        let stopped = self.ending.stopped();
+        Ok(EndedRun { notes, exit, stopped, span, own_pids, too_much, meter: self.meter, leaving, ahead: self.ahead })
     }
 
     /// Runs the command once. `None` if it has to be tried again, without PIDs or a /dev/shm of its own.
@@ -259,11 +314,16 @@ impl Running<'_> {
             true => None,
             false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
         };
-        let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
+        let new = New { user, pid: orders.own_pids, network: self.command.network.is_own() };
         // Closed here after the fork: who connects when the init is gone gets an end, and no answer that never comes.
         let entrance = self.ground.laid().and_then(|laid| laid.entrance.take());
         let entrance = entrance.as_ref().filter(|_| orders.own_pids);
-        let orders = &Orders { entrance, ..*orders };
+        // Without one, whoever asks is told that nobody answers.
+        let door = self.ground.laid().and_then(|_| Door::make().ok());
+        let is_proxied = matches!(self.command.network, Network::Proxied(_));
+        let way_out = is_proxied.then(UnixStream::pair).transpose().at("make a socket for", "the proxy")?;
+        let (way_out, inner) = way_out.unzip();
+        let orders = &Orders { entrance, door: door.as_ref(), way_out: inner.as_ref(), ..*orders };
         let pipes = Pipes::of(orders.inherited, self.ground.is_held())?;
         let forked = match self.ground {
             Ground::Captured(_) => raw_calls::fork_into(new),
@@ -279,7 +339,8 @@ impl Running<'_> {
             drop(ours);
             init::run_as_init(orders, pipes, &theirs)
         };
-        drop(theirs);
+        drop((theirs, inner));
+        (self.door, self.way_out) = (door, way_out);
         if let Some(asked) = self.heard.asked() {
             raw_calls::forward(init, asked, 0);
         }
@@ -317,7 +378,13 @@ impl Running<'_> {
             }
             match words.next() {
                 None => break,
-                Some(Word::Ready) => phase = Phase::Runs,
+                Some(Word::Ready) => {
+                    phase = Phase::Runs;
+                    if let Some(Ok(listener)) = self.way_out.take().as_ref().map(way_out::take) {
+                        (self.hear)(Event::Listens(listener));
+                    }
+                    self.ending.debut = self.command.service.as_ref().map(|_| Instant::now() + service_end::DEBUT);
+                }
                 Some(Word::Feed(fd)) => feeds.begin(fd),
                 Some(Word::Stands(fd, offset)) => raw_calls::set_offset(fd, offset),
                 Some(Word::Uncovered(path, why)) => {
@@ -325,8 +392,10 @@ impl Running<'_> {
                         (self.hear)(Event::Uncovered(path, why));
                     }
                 }
-                Some(Word::NotRenamed(why)) if self.not_renamed.contains(&why) => {}
-                Some(Word::NotRenamed(why)) => self.not_renamed.push(why),
+                Some(Word::NotRenamed(why)) => self.refusals.hear_not_renamed(why),
+                Some(Word::Refused(refusal)) => {
+                    self.ground.laid().iter().for_each(|laid| self.refusals.hear(refusal.clone(), &laid.plan));
+                }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::Again),
                 Some(Word::MapGroups(map)) => {
@@ -343,6 +412,11 @@ impl Running<'_> {
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
                 Some(Word::Stopped) => _ = self.stop.get_or_insert_with(|| WaitingStop::ask(words.socket())),
                 Some(Word::StandsAt(stop)) => self.stop_too(init, &words, phase, stop),
+                Some(Word::OnlyJoined) => {
+                    if let Some(Outcome::Exit(exit)) = &outcome {
+                        (self.hear)(Event::OnlyJoined(*exit, self.ending.stopped()));
+                    }
+                }
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
                     break;
@@ -367,13 +441,25 @@ impl Running<'_> {
         let metered = *phase != Phase::SetsUp && self.too_much.is_none();
         let tick = self.meter.as_ref().filter(|_| metered).map(|_| size_limit::TICK);
         let tock = self.ahead.as_ref().filter(|_| *phase == Phase::Runs).map(|_| early_sync::TICK);
-        let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
+        let rest = self.rest_until.map(|until| until.saturating_duration_since(Instant::now()));
+        let wake = phase.patience().into_iter().chain(tick).chain(tock).chain(self.ending.due()).chain(rest).min();
         self.wait(init, words, wake, *phase);
         if metered {
             self.end_if_too_much(words);
         }
         if let Some(ahead) = self.ahead.as_mut().filter(|_| tock.is_some()) {
             ahead.look();
+        }
+        if self.ending.has_made_its_debut() {
+            (self.hear)(Event::Serves);
+        }
+        if self.ending.is_too_slow() {
+            Ask::EndRest.send(words.socket());
+        }
+        if self.rest_until.is_some_and(|until| until <= Instant::now()) {
+            self.rest_until = None;
+            self.name_rest(init);
+            Ask::EndRest.send(words.socket());
         }
         if phase.patience().is_some_and(|left| left.is_zero()) {
             *phase = Phase::Waits;
@@ -409,6 +495,10 @@ impl Running<'_> {
         let ends_rest = match self.command.linger {
             Linger::Kill => true,
             Linger::Wait => false,
+            Linger::AtMost(time) => {
+                self.rest_until = Some(Instant::now() + time);
+                false
+            }
             Linger::WaitWith(with) => parent() != Some(with),
         };
         if ends_rest {
@@ -428,28 +518,56 @@ impl Running<'_> {
         }
     }
 
-    /// Waits for a word, a signal or the time `left`; passes signals on.
-    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) {
+    /// Waits for a word, a signal, somebody at the door, or the time `left`; passes signals on.
+    fn wait(&mut self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) {
+        // It is closed until all is set up.
+        let door = self.door.as_ref().filter(|_| phase != Phase::SetsUp);
         if !words.has_more() {
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
+            let mut ready = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
+            ready.extend(door.map(|door| PollFd::new(door, PollFlags::IN)));
             let _interrupted = poll(&mut ready, limit.as_ref());
+        }
+        if let Some(asked) = door.and_then(Door::take) {
+            (self.hear)(Event::Asked(asked));
         }
         self.pass_on(init, words, phase);
     }
 
+    /// Tells once what ends as recant does.
+    fn name_rest(&mut self, init: i32) {
+        let left = names_of_children(init);
+        if !std::mem::replace(&mut self.has_named_rest, true) && !left.is_empty() {
+            (self.hear)(Event::EndsRest(left));
+        }
+    }
+
     /// Passes on the signals that have come. Returns true if this process was continued.
-    fn pass_on(&self, init: i32, words: &Words, phase: Phase) -> bool {
+    fn pass_on(&mut self, init: i32, words: &Words, phase: Phase) -> bool {
         let mut went_on = false;
         while let Some(signal) = raw_calls::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
             match self.heard.hear(&signal, phase) {
+                SignalAction::HandOn | SignalAction::EndRest if self.is_stop(signal.number, phase) => {
+                    self.ending.begin();
+                    Ask::Terminate.send(words.socket());
+                }
                 SignalAction::Nothing => {}
                 SignalAction::HandOn => raw_calls::forward(init, signal.number, 0),
-                SignalAction::EndRest => end_rest(words),
+                SignalAction::EndRest => {
+                    self.name_rest(init);
+                    end_rest(words);
+                }
             }
         }
         went_on
+    }
+}
+
+impl Running<'_> {
+    /// True for the signal that stops a service.
+    fn is_stop(&self, signal: i32, phase: Phase) -> bool {
+        self.command.service.is_some() && phase != Phase::SetsUp && signal == libc::SIGTERM
     }
 }
 
@@ -520,6 +638,5 @@ fn exec_error(argv: &[OsString], errno: i32) -> Error {
 }
 
 fn is_in_path(name: &OsString) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(name).exists())
+    searched().iter().any(|directory| directory.join(name).exists())
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
@@ -83,9 +83,9 @@ pub fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> 
     Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
 }
 
+/// Puts a mount on /proc, or in a mount of the run's own, where nobody makes a link on the way. The kernel follows none at the end.
 pub fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
-    let parsed = AbsPath::parse(path).map_err(|_| Errno::INVAL).at("put a mount", path)?;
-    attach(mount, &parsed).at("put a mount", path)
+    rustix::mount::move_mount(mount, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).at("put a mount", path)
 }
 
 pub fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
@@ -115,7 +115,5 @@ pub fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
 
 /// Makes an empty file, as a mount point.
 pub fn make_file(path: &Path) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    drop(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
-    Ok(())
+    Ok(rustix::fs::mknodat(CWD, path, FileType::RegularFile, Mode::from_raw_mode(0o600), 0)?)
 }

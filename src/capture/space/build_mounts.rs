@@ -9,20 +9,21 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 
-use super::attach::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, directory_at, make_in_dev};
+use super::attach::{Unbuilt, at_path, attach, attach_as, attach_to, clone_at, clone_of, directory_at, make_in_dev};
 use super::check_mounts::verify;
 use super::devices::Devices;
 use super::mount_pieces::Ready;
-use super::overlay::{Layers, Uncovered, closed_tmpfs, opened_here, overlay_of};
+use super::overlay::{Layers, Uncovered, opened_here, overlay_of};
 use super::refusals::acts;
 pub use super::shm::part as part_shm;
-use super::{mount_covers, mount_pieces};
+use super::{hidden, mount_covers, mount_pieces};
 use crate::capture::place::layout::{Attached, Layer, Need, Route, Target};
 use crate::capture::place::mount_plan::{Laid, Plan};
+use crate::capture::run::door::Door;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError, reason};
 use crate::fs::{AbsPath, Dir, Sort, leads_nowhere, stat_of};
@@ -32,7 +33,7 @@ const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi
 
 /// Builds all mounts. Afterwards this process is in the command's working directory, and has more rights than the command will have. Returns the
 /// places that could not be captured and are read-only, with the reason.
-pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Uncovered>, Unbuilt> {
+pub fn build(laid: &Laid, door: Option<&Door>, own_pids: bool, recant: &UnixStream) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
     let mapped = if plan.route == Route::User { plan.ids.map_outer(recant)? } else { Vec::new() };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -44,7 +45,7 @@ pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Unc
     let passes: Vec<(&AbsPath, OwnedFd)> =
         plan.passes.iter().map(|path| Ok((path, real_at(path)?))).collect::<Result<_, IoError>>()?;
     let own_store = plan.request.own_store.as_ref().map(real_at).transpose()?;
-    let devices = Devices::take(plan.route)?;
+    let devices = Devices::take(plan)?;
     raw_calls::close_all_mounts().at("make everything else read-only", "/")?;
 
     let mut overlays = overlays.into_iter().peekable();
@@ -67,9 +68,10 @@ pub fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Unc
     for (path, clone) in passes {
         attach(&clone, path).at("leave it real", path)?;
     }
-    hide(plan)?;
+    hidden::hide(plan, door.filter(|_| own_store.is_none()))?;
     if let (Some(own), Some(store)) = (&own_store, plan.hidden.first()) {
-        // Over the mount that hides the store, and by which processes inside know the run.
+        // Over the mount that hides the store, and by which processes inside know the run. A door that cannot be opened stays closed.
+        let _closed = door.map(|door| door.open_in(own.as_fd()));
         attach(own, store).at("give the run a store of its own at", store)?;
     }
     mask(&plan.sockets, &attached, dead)?;
@@ -183,7 +185,7 @@ fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) 
     let nested = nested(target)?;
     make_in_dev(&target.path, target.sort).at("make the mount point", &target.path)?;
     let real = at_path(&target.path).at("open what the overlay will cover", &target.path)?;
-    attach(&made.overlay, &target.path).at("put the overlay", &target.path)?;
+    attach_as(target.sort, &made.overlay, &target.path).at("put the overlay", &target.path)?;
     attached.push(target.attached());
     move_in(&nested)?;
     mount_pieces::attach_pieces(plan, &real, made.pieces, attached)
@@ -194,7 +196,7 @@ fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) 
 fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result<(), IoError> {
     let nested = nested(target)?;
     let store = hidden.first().unwrap_or(&target.path);
-    attach(overlay, store).at("put the overlay of /", store)?;
+    attach_as(Sort::Directory, overlay, store).at("put the overlay of /", store)?;
     rustix::process::fchdir(overlay).at("enter the overlay of", &target.path)?;
     // pivot_root(2), "pivot_root(".", ".")": the old root lies on the new one until it is unmounted.
     rustix::process::pivot_root(".", ".").at("make the overlay the root", &target.path)?;
@@ -324,40 +326,4 @@ fn cover_file(path: &AbsPath) -> Result<(), IoError> {
     let null = clone_at("/dev/null".as_ref(), false).at("clone the device node", "/dev/null")?;
     raw_calls::set_read_only_held(null.as_fd()).at("make it read-only", path)?;
     attach(&null, path).at("hide the file", path)
-}
-
-/// Hides paths: each is there, empty and closed (mode 0), on a read-only mount of its own, so that root can't write there either.
-fn hide(plan: &Plan) -> Result<(), IoError> {
-    let (mut directories, mut others) = (Vec::new(), Vec::new());
-    for path in &plan.hidden {
-        let target = at_path(path).at("find what is to be hidden", path)?;
-        let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Directory;
-        if is_directory { directories.push(path) } else { others.push(path) }
-    }
-    // First, as it uses the store, which is among the directories.
-    if let (Some(store), false) = (plan.hidden.first(), others.is_empty()) {
-        hide_files(&others, store, &plan.request.tag)?;
-    }
-    for path in directories {
-        let empty = closed_tmpfs(path, &plan.request.tag)?;
-        raw_calls::set_read_only_held(empty.as_fd()).at("make it read-only", path)?;
-        attach(&empty, path).at("hide the directory", path)?;
-    }
-    Ok(())
-}
-
-/// Puts the one file of a tmpfs over each of `paths`. Only a mounted file can be cloned (before Linux 6.15): for a moment the tmpfs is on
-/// the store, which is about to be hidden.
-fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoError> {
-    let tmpfs = closed_tmpfs(store, tag)?;
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::CLOEXEC;
-    drop(rustix::fs::openat(&tmpfs, "closed", flags, Mode::empty()).at("make the empty file of a tmpfs on", store)?);
-    raw_calls::set_read_only_held(tmpfs.as_fd()).at("make the tmpfs read-only on", store)?;
-    attach(&tmpfs, store).at("mount a tmpfs on", store)?;
-    let closed = store.join(b"closed").map_err(io::Error::other).at("name a file in", store)?;
-    for path in paths {
-        let clone = clone_at(closed.as_path(), false).at("clone the empty file to hide", path)?;
-        attach(&clone, path).at("hide the file", path)?;
-    }
-    rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the tmpfs from", store)
 }

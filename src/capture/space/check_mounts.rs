@@ -7,7 +7,7 @@ use crate::capture::place::layout::{Attached, Need, Route};
 use crate::capture::place::mount_plan::Plan;
 use crate::capture::run::is_inside::MARK;
 use crate::error::{At, IoError};
-use crate::fs::{AbsPath, Mount, Stat, has, mounts, stat_of};
+use crate::fs::{AbsPath, Mount, Sort, Stat, has, mounts, stat_of};
 
 /// H1: reads back the mounts. Each captured place must be our overlay with our options, each hidden one our tmpfs, and nothing else
 /// writable.
@@ -88,9 +88,12 @@ impl<'a> Check<'a> {
         }
         for path in hidden {
             let mount = self.mount_at(path)?;
-            if mount.point != *path || !has(&mount.options, "ro") {
+            // A mount of a link has nothing that can be written to.
+            let is_link = stat_mount(path)?.sort == Sort::Symlink;
+            if mount.point != *path || mount.source != self.source || !(is_link || has(&mount.options, "ro")) {
                 return Err(Unbuilt::NotAsPlanned(path.clone(), "it could not be hidden".into()));
             }
+            self.writable.insert(mount.id);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use rustix::mount::MountFlags;
 use super::attach::{attach_to, clone_at, make_file, make_in_dev, mount_tmpfs};
 use super::shm::mount_shm;
 use super::terminals::Terminals;
-use crate::capture::place::layout::Route;
+use crate::capture::place::mount_plan::Plan;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
 use crate::fs::{AbsPath, stat_of};
@@ -34,7 +34,7 @@ pub struct Devices {
 
 impl Devices {
     /// Takes the nodes from the real /dev, before all devices are switched off.
-    pub fn take(route: Route) -> Result<Self, IoError> {
+    pub fn take(plan: &Plan) -> Result<Self, IoError> {
         let mut nodes = Vec::new();
         for name in NODES.iter().map(ToString::to_string).chain(own_terminals()) {
             let path = format!("/dev/{name}");
@@ -47,7 +47,7 @@ impl Devices {
                 }
             }
         }
-        Ok(Self { nodes, terminals: Terminals::take(route)? })
+        Ok(Self { nodes, terminals: Terminals::take(plan)? })
     }
 
     /// Mounts the private /dev and fills it, with mount points for the passed paths of the real one. It is a tmpfs of the run's own:

@@ -6,6 +6,7 @@ mod attach;
 pub mod build_mounts;
 mod check_mounts;
 mod devices;
+pub mod hidden;
 mod mount_covers;
 mod mount_pieces;
 mod overlay;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, UnmountFlags};
 
-use super::attach::{attach, attach_as, directory_at, make_file};
+use super::attach::{attach_as, directory_at, make_file};
 use super::overlay::Uncovered;
 use super::refusals::acts;
 use crate::capture::collect::facts::full_path;
@@ -60,14 +60,14 @@ fn overlay(real: &OwnedFd, empty: &OwnedFd, path: &AbsPath) -> Result<u64, IoErr
     let options = rustix::fs::fstatvfs(real).at("look at the mount options", path)?.f_flag;
     attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, options.contains(StatVfsMountFlags::NOEXEC));
     let made = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)?;
-    attach(&made, path).at("put the overlay", path)?;
+    attach_as(Sort::Directory, &made, path).at("put the overlay", path)?;
     Ok(stat_of(&made).at("look at the overlay", path)?.mount)
 }
 
 /// Puts a tmpfs at the path of a directory, with the parts made from its names.
 fn put_together(real: &OwnedFd, empty: &OwnedFd, top: &AbsPath, parts: &[Part], dead: &mut Vec<u64>) -> Result<(), IoError> {
     let made = tmpfs(top, stat_of(real).at("look at", top)?.mode)?;
-    attach(&made, top).at("put a tmpfs", top)?;
+    attach_as(Sort::Directory, &made, top).at("put a tmpfs", top)?;
     dead.push(stat_of(&made).at("look at the tmpfs", top)?.mount);
     for part in parts {
         let path = full_path(top, &part.below)?;

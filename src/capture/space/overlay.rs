@@ -154,8 +154,17 @@ impl<'a> Making<'a> {
 
 /// A writable tmpfs for `path` whose top directory is closed (mode 0), not mounted yet.
 pub fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
+    tmpfs_of_mode(path, tag, 0)
+}
+
+/// A writable tmpfs for `path` that its owner may look into, not mounted yet.
+pub fn readable_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
+    tmpfs_of_mode(path, tag, 0o500)
+}
+
+fn tmpfs_of_mode(path: &AbsPath, tag: &str, mode: u32) -> Result<OwnedFd, IoError> {
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
-    for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {
+    for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", format!("{mode:o}"))] {
         rustix::mount::fsconfig_set_string(&making, key, &value).at("set an option of a tmpfs", path)?;
     }
     rustix::mount::fsconfig_create(&making).at("make a tmpfs", path)?;

@@ -10,9 +10,10 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use super::attach::{attach_to, clone_at};
 use crate::capture::place::layout::Route;
+use crate::capture::place::mount_plan::Plan;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
-use crate::fs::{mounts, stat_of};
+use crate::fs::stat_of;
 
 /// The directory of terminals: pts(4).
 const PTS: &str = "/dev/pts";
@@ -30,7 +31,7 @@ pub struct Terminals {
 
 impl Terminals {
     /// Takes the terminals from the real /dev/pts, before all devices are switched off.
-    pub fn take(route: Route) -> Result<Self, IoError> {
+    pub fn take(plan: &Plan) -> Result<Self, IoError> {
         let mut shown: Vec<(usize, OwnedFd)> = Vec::new();
         for fd in 0..3 {
             let Some((number, path)) = number_of(fd).filter(|(number, _)| shown.iter().all(|(other, _)| other != number)) else {
@@ -44,7 +45,7 @@ impl Terminals {
                 shown.push((number, clone));
             }
         }
-        Ok(Self { shown, options: options(route)? })
+        Ok(Self { shown, options: options(plan) })
     }
 
     /// Mounts the private /dev/pts. A shown terminal keeps its number taken for as long as this process lives.
@@ -81,14 +82,13 @@ fn number_of(fd: i32) -> Option<(usize, String)> {
 }
 
 /// The options of a new devpts. The group of terminals (tty) is not mapped in a user's namespace.
-fn options(route: Route) -> Result<Vec<(String, String)>, IoError> {
+fn options(plan: &Plan) -> Vec<(String, String)> {
     let mut options = vec![("ptmxmode".to_owned(), "666".to_owned())];
-    if route == Route::Root {
-        let mounts = mounts::read()?;
-        let real = mounts.iter().rev().find(|mount| mount.fs_type == "devpts" && mount.point.as_bytes() == PTS.as_bytes());
+    if plan.route == Route::Root {
+        let real = plan.mounts.iter().rev().find(|mount| mount.fs_type == "devpts" && mount.point.as_bytes() == PTS.as_bytes());
         let told = real.into_iter().flat_map(|real| real.super_options.split(','));
         let told = told.filter_map(|option| option.split_once('=')).filter(|(key, _)| ["mode", "gid"].contains(key));
         options.extend(told.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
-    Ok(options)
+    options
 }

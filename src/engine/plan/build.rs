@@ -138,7 +138,7 @@ impl Draft<'_> {
         if copies {
             self.note_broken_link(item);
         }
-        item.fresh = item.to.is_some() && (copies || item.held.is_none());
+        item.fresh = item.to.is_some() && (copies || item.held.is_none() || self.verb.inward() && item.original.is_some());
         self.check_owner(item)
     }
 
@@ -352,7 +352,9 @@ fn names_outside(items: &[Item], verb: Verb) -> Option<String> {
 /// The first of `some` with names that do not go in the same operation, and how many more.
 fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) -> Option<(&'a AbsPath, String)> {
     let mut names: HashMap<Inode, u32> = HashMap::new();
-    for inode in items.iter().filter(|item| item.act != Act::Stay).filter_map(Item::shared) {
+    let here = items.iter().filter(|item| item.act != Act::Stay).filter_map(Item::shared);
+    let in_store = items.iter().filter_map(|item| item.planning.shared_in_store);
+    for inode in here.chain(in_store) {
         *names.entry(inode).or_default() += 1;
     }
     let has_others = |item: &&Item| {

@@ -18,6 +18,7 @@ pub fn unlooked(mv: &Move) -> Item {
         from: None,
         to: None,
         held: None,
+        original: None,
         beside: None,
         placed: None,
         kept: Kept::Nothing,
@@ -55,9 +56,11 @@ pub fn learned(known: &Object, read: Option<&Seen>) -> bool {
         && read.is_some_and(|read| read.state.hash().is_some())
 }
 
+/// The xattrs that overlayfs leaves on copies. Their values tell nothing.
+pub const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
+
 /// The one xattr in which an object in an upper differs from the record, if it is one that overlayfs leaves on copies.
 pub fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
-    const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
     let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
     let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
     let plain = |meta: &Meta| (meta.mode, meta.uid, meta.gid, meta.mtime);

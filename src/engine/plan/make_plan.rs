@@ -5,6 +5,7 @@ use super::conflict::Hindrances;
 use super::draft::Draft;
 use super::examine::examine_moves;
 use crate::checkpoint::{Kept, Large};
+use crate::engine::item::Item;
 use crate::engine::job::{Job, Rest};
 use crate::engine::journal::Journal;
 use crate::engine::progress::Progress;
@@ -68,8 +69,9 @@ impl Plan {
     /// Gives the header that is to be sealed the act that it is.
     pub fn acts(&mut self, mut act: LastAct) {
         let (items, header) = (&self.journal.items, &mut self.journal.head.header);
-        // What was so already stays as it is when the act is taken back.
-        let moved = || items.iter().filter(|item| item.act != Act::Stay);
+        // What was so already stays as it is when the act is taken back; a path where nothing was, and nothing is to be, has both ways.
+        let is_nothing = |item: &Item| item.from.is_none() && item.to.is_none();
+        let moved = || items.iter().filter(|item| item.act != Act::Stay || is_nothing(item));
         if (moved().count() as u64) < header.counts.changes {
             act.purpose.part = Some(Part::of(moved().map(|item| item.index)));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustix::fs::{Access, AtFlags};
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::thread::CapabilitySet;
 
 use super::draft::Draft;
 use super::road::FileSystem;
@@ -12,7 +12,7 @@ use crate::engine::error::{no_room, refused_at};
 use crate::engine::item::{Frame, Item};
 use crate::engine::reach::{Named, parent_of};
 use crate::engine::step::Act;
-use crate::engine::work::metadata::ACL;
+use crate::engine::work::metadata::{ACL, CAPABILITY, has};
 use crate::error::{Against, At, BY_ROOT, Error, IoError};
 use crate::fs::{AbsPath, Dir, Entry, Fs, Sort, Stat};
 use crate::settings;
@@ -137,6 +137,10 @@ impl Draft<'_> {
             let is_foreign = is_copied && what == kept && !is_in_group(meta.gid) && !has(CapabilitySet::CHOWN);
             is_foreign.then(|| format!("{what} belongs to group {}", meta.gid))
         });
+        let has_capability = from.is_some_and(|from| from.state.meta.xattr(CAPABILITY).is_some());
+        if has_capability && !has(CapabilitySet::SETFCAP) {
+            return Err(refused_at(&item.path, format!("{kept} has a capability, which only root can set; {BY_ROOT}")));
+        }
         let Some(whose) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
         let why = format!("{whose}, and user {} cannot give a file to it; {BY_ROOT}", self.me.as_raw());
         Err(refused_at(&item.path, why))
@@ -177,11 +181,6 @@ const FROZEN: &str = "it lies in a read-only subvolume";
 fn is_frozen(at: Entry<'_>) -> bool {
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::accessat(at.dir, at.name, Access::WRITE_OK, flags) == Err(rustix::io::Errno::ROFS)
-}
-
-/// True if the caller has these rights of root's, as a service may have been given them (capabilities(7)).
-fn has(rights: CapabilitySet) -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(rights))
 }
 
 /// True if a setgid bit survives chmod(2), which clears it if the caller is not in the group.

@@ -225,7 +225,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
             Turn::Open(_) | Turn::Close(_) => false,
         };
         if is_due {
-            match perform(fs, reach, &step, &mut firsts, &mut untimed) {
+            match perform(fs, reach, (&step, false), &mut firsts, &mut untimed) {
                 Err(error) if error.kind() != Kind::Conflict => return Err(error),
                 _ => {}
             }

@@ -33,7 +33,7 @@ struct Outcome {
     journal: Journal,
     reach: Reach,
     told: Remarks,
-    /// For each item the ctime right after it was put: a later one is somebody else's.
+    /// For each item the ctime right after it was put, where the manifest is to have it: a later one is somebody else's.
     put: Vec<Option<Time>>,
 }
 
@@ -69,7 +69,8 @@ fn do_steps(
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Failure { why: why.into(), begun: done })?;
-        let ctime = perform(fs, reach, &journal.step(*turn), &mut firsts, left).map_err(|why| {
+        let dated = journal.head.verb.inward();
+        let ctime = perform(fs, reach, (&journal.step(*turn), dated), &mut firsts, left).map_err(|why| {
             // A step that met something else has put it back, or has not begun.
             let begun = if why.kind() == Kind::Conflict { done } else { done + 1 };
             Failure { why, begun }

@@ -28,6 +28,17 @@ pub fn copy(fs: &Fs, reach: &mut Reach, source: &Spot, spot: &Spot, state: &Stat
     if dress { bring(fs, at, state) } else { Ok(()) }
 }
 
+/// Gives a file on the tree a further name, at `spot`: nothing is set there, as the file has all of `state`.
+pub fn link_original(fs: &Fs, reach: &mut Reach, original: &AbsPath, spot: &Spot, state: &State) -> Result<(), Error> {
+    let (from, named) = (reach.path(original)?, reach.spot(spot)?);
+    let at = named.at();
+    fs.remove_all(at)?;
+    fs.link(from.at(), at)?;
+    let now = observe::object(at)?.ok_or_else(|| vanished(at))?;
+    let is_it = now.state.is_file() && now.state.meta == state.meta && state.hash() == Some(observe::hash(at)?.0);
+    if is_it { Ok(()) } else { Err(refused_at(from.at(), "it changed while it was made ready")) }
+}
+
 /// Makes a directory, link, FIFO, socket or device from its record. A directory stays closed, 0700, until it is filled.
 pub fn make(fs: &Fs, reach: &mut Reach, spot: &Spot, state: &State, dress: bool) -> Result<(), Error> {
     let named = reach.spot(spot)?;

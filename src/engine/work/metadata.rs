@@ -1,5 +1,7 @@
 //! Sets metadata that differs, in an order in which nothing undoes what was set before.
 
+use rustix::thread::{CapabilitySet, capabilities};
+
 use crate::engine::item::Turn;
 use crate::engine::journal::Journal;
 use crate::engine::reach::{Reach, open};
@@ -8,7 +10,12 @@ use crate::fs::{Entry, Fs, Sort, Time};
 use crate::tree::{Meta, Seen, observe};
 
 pub const ACL: &[u8] = b"system.posix_acl_access";
-const CAPABILITY: &[u8] = b"security.capability";
+pub const CAPABILITY: &[u8] = b"security.capability";
+
+/// True if the caller has these rights of root's, as a service may have been given them (capabilities(7)).
+pub fn has(rights: CapabilitySet) -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(rights))
+}
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. On the way nobody but the owner may do more
 /// than before or after: what narrows comes first, the mode that opens last. The owner precedes xattrs, as chown(2) clears setuid and

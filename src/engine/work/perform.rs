@@ -26,11 +26,11 @@ pub fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(A
     Ok(())
 }
 
-/// Does one step. Returns the ctime of what is at the path then.
+/// Does one step. Returns the ctime of what is at the path then, if the manifest is to have it (`dated`).
 pub fn perform(
     fs: &Fs,
     reach: &mut Reach,
-    step: &Step<'_>,
+    (step, dated): (&Step<'_>, bool),
     firsts: &mut Firsts,
     left: &mut Vec<(AbsPath, String)>,
 ) -> Result<Option<Time>, Error> {
@@ -60,7 +60,7 @@ pub fn perform(
         Act::Replace => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
             fs.exchange(to_at.at(), target.at()).map_err(|error| vanished(step, error))?;
-            let put = when_put(&target, step)?;
+            let put = if dated { when_put(&target, step)? } else { None };
             if let Err(conflict) = check_what_came_out(&to_at, step) {
                 // Put back at once; the caller undoes what is done so far.
                 let swap = || fs.exchange(to_at.at(), target.at());
@@ -91,7 +91,7 @@ pub fn perform(
             return Ok(None);
         }
     }
-    when_put(&target, step)
+    if dated { when_put(&target, step) } else { Ok(None) }
 }
 
 /// The ctime of what was put, if it is still there unchanged: somebody may have been there since.

@@ -43,11 +43,11 @@ impl Plan {
         }
     }
 
-    /// True if what is made has to be listed first: names in the tree, and copies of content. A directory or link in the session alone is
+    /// True if what is made has to be listed first: names in the tree or of files in it, and copies of content. A directory or link in the session alone is
     /// found again by its number, and made anew.
     fn makes_much(&self) -> bool {
         let items = &self.journal.items;
-        items.iter().any(|item| item.beside.is_some() || item.displaces(self.journal.head.verb))
+        items.iter().any(|item| item.beside.is_some() || item.original.is_some() || item.displaces(self.journal.head.verb))
     }
 
     fn make_ready(&mut self, fs: &Fs, store: &Store, session: &Locked, draft: &Draft) -> Result<Touched, Error> {
@@ -177,6 +177,8 @@ pub struct Hands<'a> {
     copies: HashMap<Inode, Spot>,
     frame: Frame<'a>,
     me_is_root: bool,
+    /// The directory that was last made sure to be open: names that follow each other mostly share it.
+    opened: Option<Rc<Dir>>,
     /// Paths that have another time than was set.
     untimed: Vec<AbsPath>,
 }
@@ -184,7 +186,8 @@ pub struct Hands<'a> {
 impl<'a> Hands<'a> {
     pub fn new(fs: &'a Fs, reach: &'a mut Reach, frame: Frame<'a>) -> Self {
         let me_is_root = rustix::process::geteuid().is_root();
-        Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root, untimed: Vec::new() }
+        let (links, copies) = (HashMap::new(), HashMap::new());
+        Self { fs, reach, links, copies, frame, me_is_root, opened: None, untimed: Vec::new() }
     }
 
     /// Readies what goes: copies it where it cannot be moved, and has it synced like what comes.
@@ -212,6 +215,9 @@ impl<'a> Hands<'a> {
         }
         if item.fresh {
             match &places.spare {
+                _ if let Some(original) = item.original.as_ref().filter(|_| self.frame.verb.inward()) => {
+                    copy::link_original(self.fs, self.reach, original, &to_at, &to.state)?
+                }
                 Some(spare) => self.copy(spare, &to_at, to, false)?,
                 None => copy::make(self.fs, self.reach, &to_at, &to.state, false)?,
             }
@@ -268,14 +274,16 @@ impl<'a> Hands<'a> {
     }
 
     /// Opens an upper's directory for the work: it has the mode that the command gave it.
-    fn open_held(&self, named: &Named<'_>, spot: &Spot) -> Result<(), Error> {
-        if !matches!(spot, Spot::Session(_)) || self.me_is_root {
+    fn open_held(&mut self, named: &Named<'_>, spot: &Spot) -> Result<(), Error> {
+        let is_open = self.opened.as_ref().is_some_and(|opened| Rc::ptr_eq(opened, &named.dir));
+        if !matches!(spot, Spot::Session(_)) || self.me_is_root || is_open {
             return Ok(());
         }
         let stat = named.dir.stat()?;
         if stat.mode & 0o300 != 0o300 {
             self.fs.set_mode(named.dir.at(b"."), stat.mode | 0o700)?;
         }
+        self.opened = Some(named.dir.clone());
         Ok(())
     }
 
@@ -338,7 +346,7 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     let changes = if learned { Some(records::write_hashes(fs, session, &journal.items)?) } else { None };
     let written: Written = journal.write_new(fs, store)?;
     if journal.head.verb.inward() {
-        reserve::keep(fs, session, written.size(store)?)?;
+        reserve::keep(fs, store, session, written.size(store)?)?;
     }
     // D1, D2, D3: what was made ready, with the directories that it lies in.
     touched.sync(fs, &mut plan.reach, || {

@@ -1,8 +1,10 @@
 //! The reserve: room on disk, and names, that a commit leaves in the session's directory, so that its rollback works on a full disk
 //! (I28). Rollback frees it before it writes journal, header and manifest; content is moved and needs no room.
 //!
-//! The first of its files holds the room. All of them hold inodes: at most three new files exist at once beside those that they replace,
-//! and one is to spare.
+//! The first of its files holds room. All of them hold inodes: at most three new files exist at once beside those that they replace, and
+//! one is to spare. The last is the commit's own journal, once it is settled: a rollback's has about as many bytes, and to keep room for it
+//! beside a journal that goes was a third of what a commit takes (on ext4 2.8 KB a change; now 1.9: a `changes.jsonl` with hashes, the
+//! journal, the manifest, and 115 bytes for the name of a blob).
 //!
 //! On btrfs freed blocks do not guarantee room for metadata. There no reserve is kept, and a rollback is refused before its first effect
 //! if too little is free.
@@ -10,9 +12,10 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::error::no_room;
+use crate::engine::journal::Journal;
 use crate::error::{Against, At, Error};
 use crate::fs::{Entry, Fs};
-use crate::session::{RESERVE, Session};
+use crate::session::{RESERVE, Session, Store};
 use crate::settings;
 
 /// For a header, the line of the log, directories that grow by a block, and partly used blocks: bytes.
@@ -27,9 +30,23 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BTRFS: i64 = 0x9123_683e;
 const XFS: i64 = 0x5846_5342;
 
-/// Keeps room for the rollback of a commit with a journal of so many bytes; the rollback's has about as many.
-pub fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
-    keep_bytes(fs, session, journal + journal / 4 + needed(session)?)
+/// Keeps room for the rollback of a commit with a journal of so many bytes, beside the room of the journal itself.
+pub fn keep(fs: &Fs, store: &Store, session: &Session, journal: u64) -> Result<(), Error> {
+    let beside = if is_one_file_system(store, session)? { journal / 4 } else { journal + journal / 4 };
+    keep_bytes(fs, session, beside + needed(session)?)
+}
+
+/// Keeps the room of a settled commit's journal. If that fails the journal is still there.
+pub fn keep_journal(fs: &Fs, store: &Store, session: &Session) -> Result<(), Error> {
+    let [.., last] = RESERVE;
+    if session.header.counts.inside > 0 && is_one_file_system(store, session)? && !is_btrfs(session)? {
+        Journal::become_reserve(fs, store, session.id(), session.dir.at(last))?;
+    }
+    Ok(())
+}
+
+fn is_one_file_system(store: &Store, session: &Session) -> Result<bool, Error> {
+    Ok(store.journals().stat()?.dev == session.dir.stat()?.dev)
 }
 
 /// Keeps the reserve again for what is still in, after a rollback that failed or left some of it.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::displaced::{displaced_below, make_directory};
-use super::records;
 use super::sync::{MANY, sync_directory, sync_names};
+use super::{records, reserve};
 use crate::checkpoint::{Former, NEW, Reading, name_written};
 use crate::engine::item::Item;
 use crate::engine::journal::Journal;
@@ -16,7 +16,7 @@ use crate::engine::recover::undo_steps::is_open_for_writing;
 use crate::engine::step::{Act, Spot};
 use crate::error::{Error, recant};
 use crate::fs::{AbsPath, Dir, Fs, Sort, Stat};
-use crate::session::{Session, Store};
+use crate::session::{Session, Store, object_name};
 use crate::tree::{Identity, Seen};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,11 @@ pub fn settle(
         && let Err(error) = records::note_report(fs, store, journal, notes.clone())
     {
         notes.push(records::log_failed(&error));
+    }
+    if journal.head.verb.inward()
+        && let Err(error) = reserve::keep_journal(fs, store, session)
+    {
+        notes.push(format!("could not reserve room for its rollback: {error}"));
     }
     if gone.is_empty() {
         Journal::let_go(fs, store, session.id())?;
@@ -125,8 +130,10 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 "{path}: the previous object was written to after it was moved into the session; {home} has it as it is now"
             ));
         }
-        if let Some(spare) = places.spare {
-            letting.spare(item, spare)?;
+        match places.spare {
+            Some(spare) if frame.gives_name(item) => letting.keep_held(item, spare)?,
+            Some(spare) => letting.spare(item, spare)?,
+            None => {}
         }
         letting.gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
     }
@@ -176,6 +183,18 @@ impl LettingGo<'_> {
             self.keep_filled(item, kept);
         }
         self.gone.push(spare);
+        Ok(())
+    }
+
+    /// Keeps the session's copy of a file that got a further name, where a redo looks for it.
+    fn keep_held(&mut self, item: &Item, held: Spot) -> Result<(), Error> {
+        let kept = Spot::Session(object_name(item.n));
+        if held == kept || stat_of(self.reach, &held)?.is_none() {
+            return Ok(());
+        }
+        let (from, to) = (self.reach.spot(&held)?, self.reach.spot(&kept)?);
+        with_rights(self.fs, [&from, &to], || self.fs.place(from.at(), to.at()))?;
+        self.gone.extend([held, kept]);
         Ok(())
     }
 

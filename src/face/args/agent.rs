@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::inspect::{Much, Page};
+use super::inspect::Much;
 use crate::agent::{Agent, When};
+use crate::settings::Entry;
 
 /// The verbs under `agent`.
 #[derive(Debug, Subcommand)]
@@ -25,8 +26,8 @@ pub enum AgentVerb {
   recant agent install codex --project   in .codex/ of this project
   recant agent install claude --dry-run  show the edit alone
 
-The edit is shown and asked for, and it is a session: recant rollback ID takes it
-back. What it does not add stays as it is: comments, other keys, order.")]
+The edit is shown and asked for, and it is a session: recant rollback ID takes
+it back. What it does not add stays as it is: comments, other keys, order.")]
     Install(Install),
     /// Remove recant's hooks from an agent's settings
     #[command(after_help = "Examples:
@@ -34,8 +35,8 @@ back. What it does not add stays as it is: comments, other keys, order.")]
   recant agent uninstall codex --project   from .codex/ of this project
   recant agent uninstall claude --dry-run  show the edit alone
 
-The edit is shown and asked for, and it is a session: recant rollback ID brings the
-hooks back. What recant did not add stays as it is.")]
+The edit is shown and asked for, and it is a session: recant rollback ID brings
+the hooks back. What recant did not add stays as it is.")]
     Uninstall(Install),
     /// Tell whether an agent's hooks fire, and what is not covered
     Status(AgentStatus),
@@ -55,9 +56,6 @@ pub struct Turns {
     /// Turns of this agent alone
     #[arg(long, help = format!("Turns of this agent alone: {}", Agent::words()), value_name = "AGENT", hide_possible_values = true)]
     pub agent: Option<Agent>,
-    /// JSON in pages.
-    #[command(flatten)]
-    pub page: Page,
 }
 
 /// `agent diff`.
@@ -65,7 +63,7 @@ pub struct Turns {
 #[command(after_help = "Examples:
   recant agent diff                  the newest turn that changed something
   recant agent diff 7 src
-  recant agent diff 7 --html -o turn.html")]
+  recant agent diff 7 --html > turn.html")]
 pub struct TurnDiff {
     /// The turn's number, else the newest that changed something; then these paths alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
@@ -79,15 +77,15 @@ pub struct TurnDiff {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant agent undo                  the newest turn that changed something
-  recant agent undo 7                turn 7 and the later ones of its conversation
+  recant agent undo 7            turn 7 and the later ones of its conversation
   recant agent undo 7 src/main.rs    this path alone
   recant agent undo 7 --only         turn 7, and none of the later ones
   recant agent undo 7 --dry-run
 
-Taken back is what these turns wrote, where it is still as they left it. What else
-they did stays and is named, and the exit status is 4; --force takes back what others
-have changed as well. What is not covered has the command that helps beside it.
-It is a session of its own: recant rollback ID brings the turns back.")]
+Taken back is what these turns wrote, where it is still as they left it. What
+else they did stays and is named, and the exit status is 4; --force takes back
+what others have changed as well. What is not covered has the command that helps
+beside it. It is a session of its own: recant rollback ID brings the turns back.")]
 pub struct TurnUndo {
     /// The first turn's number, else the newest that changed something; then these paths alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
@@ -114,11 +112,13 @@ pub struct TurnUndo {
   recant agent run --session claude-app claude --continue
   recant review claude-app           in another terminal, while it works
 
-The agent's credentials stay real. What it only writes down about itself, as
+The agent's credentials stay real; other secrets are closed to it, as ssh keys
+(agent.closed). What it only writes down about itself, as
 transcripts, is committed by itself at the end. All else is held: its settings,
-hooks, plugins and instructions too. 'agent.NAME.pass' and 'agent.NAME.records' of
-the settings replace the lists. Inside, recant status, diff and steps show what is
-held, and recant agent undo takes a turn back. What it leaves running ends with it.")]
+hooks, plugins and instructions too. 'agent.NAME.pass' and 'agent.NAME.records'
+of the settings replace the lists. Inside, recant status, diff and steps show
+what is held, and recant agent undo takes a turn back. What it leaves running
+ends with it.")]
 pub struct AgentRun {
     /// A name for the session; else the agent's and the project's
     #[arg(short, long, conflicts_with = "session")]
@@ -132,6 +132,12 @@ pub struct AgentRun {
     /// Do not let the agent see PATH
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub hide: Vec<PathBuf>,
+    /// Leave PATH open, though it holds secrets (agent.closed)
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub open: Vec<PathBuf>,
+    /// Let the agent reach its model and these hosts alone, by a proxy, as for run
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = Entry::parse)]
+    pub network: Vec<Entry>,
     /// The agent
     #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]
     pub agent: Agent,
@@ -180,8 +186,9 @@ pub struct AgentStatus {
 
 /// `hook`: what an agent's settings call.
 #[derive(Debug, Args)]
-#[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the event on
-standard input, always ends with 0, and never keeps an agent waiting for long.")]
+#[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the
+event on standard input, always ends with 0, and never keeps an agent waiting
+for long.")]
 pub struct Hook {
     /// The agent
     #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]

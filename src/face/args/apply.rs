@@ -18,9 +18,9 @@ use clap::Args;
                                          rolled back unless confirmed
 
 A path that the tree has otherwise than the session found it is a conflict:
-nothing is done, and every such path is named. --force goes on, and a rollback gives
-back what it found (except an unexpected directory: move that away). In a place
-of commit.minor (caches, histories, temporary files) a path of a run that
+nothing is done, and every such path is named. --force goes on, and a rollback
+gives back what it found (except an unexpected directory: move that away). In a
+place of commit.minor (caches, histories, temporary files) a path of a run that
 conflicts is left out, and the rest is committed: exit status 4.")]
 pub struct Commit {
     /// The session, and what of it
@@ -49,7 +49,8 @@ pub struct Commit {
   recant commit last --confirm-within 5m
   recant confirm last
 
-After the time is over it is too late: the commit is rolled back (exit status 1).")]
+After the time is over it is too late: the commit is rolled back (exit status
+1).")]
 pub struct Confirm {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,

@@ -19,7 +19,7 @@ struct Group {
 /// All visible verbs, each in one group.
 const GROUPS: [Group; 7] = [
     Group { title: "Hold", verbs: &["run", "shell", "rewind", "fork", "session"], calls: &[] },
-    Group { title: "Look", verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log"], calls: &[] },
+    Group { title: "Look", verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log", "await"], calls: &[] },
     Group { title: "Make real and take back", verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"], calls: &[] },
     Group { title: "Snapshots", verbs: &["snapshot"], calls: &[] },
     Group { title: "Agents on the real tree", verbs: &["agent", "hook", "mcp"], calls: &[] },
@@ -126,12 +126,24 @@ mod tests {
     }
 
     /// Whoever raises a number says in the commit what a user gets for it.
+    /// A longer line would be broken at its last word.
+    #[test]
+    fn what_stands_below_the_options_fits_80_columns() {
+        let mut todo = vec![Cli::command()];
+        while let Some(command) = todo.pop() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(wide.is_empty(), "{}: {wide:#?}", command.get_name());
+            todo.extend(command.get_subcommands().cloned());
+        }
+    }
+
     #[test]
     fn verbs_and_options_become_no_more() {
         let (mut verbs, mut options) = (Vec::new(), Vec::new());
         called(&Cli::command(), "", &mut verbs, &mut options);
         println!("{}\n{}", verbs.join("\n"), options.join("\n"));
-        assert_eq!((verbs.len(), options.len()), (52, 159));
+        assert_eq!((verbs.len(), options.len()), (53, 164));
         verbs.sort_unstable();
         let mut rows: Vec<String> = crate::verb::table::VERBS.iter().map(|row| format!("recant {}", row.name)).collect();
         rows.sort_unstable();

@@ -17,9 +17,6 @@ which the session stands. +3 ~1 -2: so many paths created, modified, deleted.")]
 pub struct Steps {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
     pub id: Option<String>,
-    /// JSON in pages.
-    #[command(flatten)]
-    pub page: Page,
 }
 
 /// `review`.
@@ -27,16 +24,21 @@ pub struct Steps {
 #[command(after_help = "Examples:
   recant review                          the last one that holds something
   recant review k3fa
+  recant review --next                   one that waits after the other
   recant review k3fa --with 9xqd         two attempts
   recant review --snapshot last          what changed since a snapshot
 
 On the left the changes as a tree, on the right the difference of the one under
 the cursor. Space chooses a directory, a file or a block; c commits what is
 chosen, d discards it, r rolls it back. Each act is asked for, with its numbers.
+There m takes a reason, as -m does: an agent that waits is told it.
 '?' explains all keys. The window needs 80 columns and 24 rows.")]
 pub struct Review {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session that holds something, else the last
     pub id: Option<String>,
+    /// The pending sessions of this project, agents' first, the oldest first: once nothing of one is held any more, or with 'q', the next
+    #[arg(long, conflicts_with_all = ["id", "with", "snapshot"])]
+    pub next: bool,
     /// Compare with this session: '-' is ID, '+' is this one
     #[arg(long, value_name = "OTHER", requires = "id")]
     pub with: Option<String>,
@@ -46,17 +48,6 @@ pub struct Review {
     /// With --snapshot: of this directory or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", requires = "snapshot", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-}
-
-/// A list in pages: `status`, `steps`, `agent turns`.
-#[derive(Debug, Args)]
-pub struct Page {
-    /// For agents: at most 2 KiB of JSON; 'next' in it is for --after
-    #[arg(long)]
-    pub brief: bool,
-    /// With --brief: what comes after the page that had this as 'next'
-    #[arg(long, value_name = "NEXT", requires = "brief")]
-    pub after: Option<String>,
 }
 
 /// `diff`.
@@ -74,18 +65,22 @@ pub struct Page {
   recant diff -U 10 -w                   more around, and blanks do not count
   recant diff --find-renames=70%         with what was renamed and edited
   recant diff --tool meld                side by side
-  recant diff --html -o changes.html     one page for a browser, to send to others
+  recant diff --html > changes.html      one page for a browser, for others
+  recant diff --relative | git apply     in a repository
   recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch
 
-The output is a patch that git apply takes at /, also with -U and --find-renames.
-Lines that begin with '#' say what a patch cannot. With colour the words that
-differ are marked.
+The output is a patch that git apply takes at /, also with -U and
+--find-renames; with --relative, that it takes inside a repository, without what
+is git's own. Lines that begin with '#' say what a patch cannot. With colour the
+words that differ are marked.
 
-A tool gets two directories of copies that are read-only: what was there, and
-what is there instead, of the files and links that changed. They are removed when
-it ends. vimdiff and nvimdiff are run file by file; ':cq' ends that. Any other
-command of a shell gets the two as $OLD and $NEW, or appended where it names
-neither: --tool 'diff -r'.")]
+A tool gets two directories of copies: what was there, and what is there
+instead, of the files and links that changed. They are removed when it ends.
+What it writes to a file of the second is held, as a step of the session, if
+that is held and compared with what was there; all other copies are read-only.
+vimdiff and nvimdiff are run file by file; ':cq' ends that. Any other command
+of a shell gets the two as $OLD and $NEW, or appended where it names neither:
+--tool 'diff -r'.")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
     pub id: Option<String>,
@@ -110,16 +105,17 @@ pub struct Diff {
     /// The extent of the output.
     #[command(flatten)]
     pub much: Much,
+    /// Give each change lines of its own: in new directories, in what package managers, compilers and caches made, in .git
+    #[arg(long, conflicts_with_all = ["conflicts", "blocks", "name_only", "html", "tool"])]
+    pub full: bool,
+    /// Give paths from DIR on, and only what lies below it, as git apply takes it there; else from the top of the repository that you are in
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, value_hint = clap::ValueHint::DirPath,
+          conflicts_with_all = ["conflicts", "blocks", "stat", "name_only", "html", "tool", "full"])]
+    pub relative: Option<Option<PathBuf>>,
     /// Show a deleted file that came back elsewhere, N% of it the same (50), as a rename
     #[arg(long, value_name = "N%", num_args = 0..=1, require_equals = true, default_missing_value = "50", value_parser = percent,
           conflicts_with_all = ["name_only", "tool", "conflicts"])]
     pub find_renames: Option<u8>,
-    /// For agents: the counts of --stat in at most 2 KiB of JSON; 'next' in it is for --after
-    #[arg(long, conflicts_with_all = ["conflicts", "blocks", "name_only", "tool", "html", "word_diff", "unified", "find_renames"])]
-    pub brief: bool,
-    /// With --brief: what comes after the page that had this as 'next'
-    #[arg(long, value_name = "NEXT", requires = "brief")]
-    pub after: Option<String>,
 }
 
 /// The extent of a difference's output.
@@ -184,17 +180,35 @@ pub struct Cat {
     pub displaced: bool,
 }
 
+/// `await`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant await k3fa
+  recant await k3fa --for 10m --json
+
+It ends when somebody else commits, discards, rolls back or rewinds the session,
+or a part of it, and prints what was done, and why (-m). An agent that has not
+heard of such an act yet is told at once. Where nothing is held any more, the
+last act is told at once. It exits with 6 if TIME is over first.")]
+pub struct Await {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
+    pub id: Option<String>,
+    /// Wait no longer than TIME, as in 30s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = super::words::duration)]
+    pub longest: Option<i64>,
+}
+
 /// `log`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant log
   recant log k3fa -n 5                   what was done with one session
-  recant log src/main.rs                 what changed it, and how to take that back
+  recant log src/main.rs                 what changed it, and the way back
   recant log --agent claude --since 2d   of this project; --all of all projects
   recant log --verify                    whether it is as it was written
 
-A word that a session is called by is that session: ./k3fa is always a path. Of a
-PATH those are listed that changed it or something below it: sessions, their
+A word that a session is called by is that session: ./k3fa is always a path. Of
+a PATH those are listed that changed it or something below it: sessions, their
 steps, turns of agents, and snapshots in which it is another than in the one
 before; each with the command that takes that back.")]
 pub struct Log {

@@ -16,11 +16,11 @@ mod words;
 
 pub use agent::{AgentRun, AgentStatus, AgentVerb, Hook, Install, TurnDiff, TurnUndo, Turns, turn_and_paths};
 pub use apply::{Back, Commit, Confirm, Recover, Redo, Undo, What};
-pub use inspect::{Cat, Diff, Form, Log, Much, Page, Review, Steps};
+pub use inspect::{Await, Cat, Diff, Form, Log, Much, Review, Steps};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Fork, Import, List, Mkdir, New, Prune,
     Rename, Rewind, SessionVerb, Show, Symlink, Write,
 };
 pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify};
-pub use verbs::{Cli, Completions, Far, Global, Man, Verb};
+pub use verbs::{Cli, Completions, Far, Global, Man, Proxy, Verb};

@@ -6,11 +6,11 @@ use clap::{Args, Command, Subcommand};
 
 use super::agent::{AgentVerb, Hook};
 use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
-use super::inspect::{Cat, Diff, Log, Page, Review, Steps};
+use super::inspect::{Await, Cat, Diff, Log, Review, Steps};
 use super::run::{Doctor, Run, Shell};
 use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
 use super::snapshot::SnapshotVerb;
-use super::verbs::{Completions, Far, Global, Man};
+use super::verbs::{Completions, Far, Global, Man, Proxy};
 
 /// The command line for these words. What it takes, the whole command line takes alike; what it refuses may be right all the same.
 pub fn command(args: &[OsString]) -> Command {
@@ -49,16 +49,17 @@ fn verb(name: &str) -> Option<Command> {
         "snapshot" => SnapshotVerb::augment_subcommands(of),
         "agent" => AgentVerb::augment_subcommands(of),
         "hook" => Hook::augment_args(of),
-        "mcp" | "config" => of,
+        "mcp" | "status" | "config" => of,
         "recover" => Recover::augment_args(of),
         "prune" => Prune::augment_args(of),
         "cat" => Cat::augment_args(of),
-        "status" => Page::augment_args(of),
         "log" => Log::augment_args(of),
+        "await" => Await::augment_args(of),
         "doctor" => Doctor::augment_args(of),
         "completions" => Completions::augment_args(of),
         "man" => Man::augment_args(of),
         "far" => Far::augment_args(of),
+        "proxy" => Proxy::augment_args(of),
         _ => return None,
     })
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::settings::Entry;
+
 /// `run`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
@@ -12,14 +14,18 @@ use clap::Args;
   recant run --commit -- ./migrate.sh    committed if it exits with 0
   recant run -n upgrade npm install      '--' may be left out
   recant run --session work -- npm test  a session for many commands
+  recant run --session work --serve web -- npm run dev
+  recant run --session work --stop web
   recant run --scratch target --max-size 2G -- cargo build
   recant run --in ~/src/app -- make      nothing is held: between two snapshots
 
 Run by root, all that is written is held, but what is the kernel's. Run by
 another user, what is written in the home directory, the project of the working
-directory, /tmp, /var/tmp and capture.also is held; everything else is read-only
-for the command. recant doctor shows it. recant exits as the command does; with
---in, with 4 where that ended with 0 and what it did to some path is not known.
+directory, directories above it and in PATH that are his, /tmp, /var/tmp and
+capture.also is held; everything else is read-only. recant doctor shows it.
+Inside, recant, diff, show, status, steps, list and log work. recant exits as
+the command does; with --in, with 4 where that ended with 0 and what it did to
+some path is not known.
 
 stdout is the command's alone. With --json the document is the last line of
 stderr. A session that has a name (-n) is called by it while the command runs.")]
@@ -31,9 +37,29 @@ pub struct Run {
     /// session that has it
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
+    /// Words that stand for the command in listings
+    #[arg(long, value_name = "TEXT", value_parser = super::words::label)]
+    pub label: Option<String>,
     /// With --session: wait so long for a command that runs in it, instead of joining it, as in 30s or 5m
-    #[arg(long, value_name = "TIME", requires = "session", value_parser = wait)]
+    #[arg(long, value_name = "TIME", requires = "session", value_parser = super::words::duration)]
     pub wait: Option<i64>,
+    /// With --session: begin a service of that name, which goes on in the background until it is stopped; returns once it has run for a second
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "session",
+        conflicts_with_all = ["wait", "inside", "commit", "discard", "no_wait"],
+        value_parser = service
+    )]
+    pub serve: Option<String>,
+    /// With --session: end the service of that name: SIGTERM, after 10 s SIGKILL
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "session",
+        conflicts_with_all = ["serve", "wait", "inside", "commit", "discard", "no_wait", "wait_background", "pass", "hide", "closed", "scratch", "max_size", "no_network", "network", "command"]
+    )]
+    pub stop: Option<String>,
     /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed
     /// session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -50,6 +76,12 @@ pub struct Run {
     /// Do not let the command see PATH
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub hide: Vec<PathBuf>,
+    /// Close ssh keys, cloud credentials, keyrings and other secrets to the command (agent.closed)
+    #[arg(long)]
+    pub closed: bool,
+    /// With --closed: leave PATH open
+    #[arg(long, value_name = "PATH", requires = "closed", value_hint = clap::ValueHint::AnyPath)]
+    pub open: Vec<PathBuf>,
     /// Drop what is written at PATH when the command has ended
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub scratch: Vec<PathBuf>,
@@ -59,14 +91,20 @@ pub struct Run {
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
+    /// Wait for them at most so long, as in 30s, then end them
+    #[arg(long, value_name = "TIME", value_parser = super::words::duration, conflicts_with_all = ["no_wait", "serve"])]
+    pub wait_background: Option<i64>,
     /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
     #[arg(long)]
     pub no_network: bool,
+    /// Let the command reach these hosts alone, by a proxy: HOST, HOST:PORT, *.DOMAIN, an address, or 'registries' for those of package managers
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "no_network", value_parser = Entry::parse)]
+    pub network: Vec<Entry>,
     /// The process with which this one is asked to end
     #[arg(long, hide = true, value_name = "PID")]
     pub parent: Option<i32>,
     /// The command and its arguments; '--' comes before a command whose name begins with '-'
-    #[arg(required = true, trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present = "stop", trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -87,8 +125,8 @@ pub struct Shell {
     pub session: Option<String>,
 }
 
-fn wait(text: &str) -> Result<i64, String> {
-    crate::settings::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
+fn service(text: &str) -> Result<String, String> {
+    crate::session::check_name(text).map(|()| text.to_owned()).map_err(str::to_owned)
 }
 
 /// `doctor`.

@@ -149,8 +149,8 @@ pub struct Chmod {
   recant list --since 2d --path src
   recant list --json | jq -r '.sessions[].id'
 
-The project is the one that you are in. With --path, and with -H, sessions of all
-projects are listed.")]
+The project is the one that you are in. With --path, and with -H, sessions of
+all projects are listed.")]
 pub struct List {
     /// Sessions of all projects
     #[arg(long)]
@@ -205,8 +205,8 @@ impl StatusWord {
   recant show k3fa src                   what it holds there
   recant show k3fa --json
 
-The first 20 changes are listed (output.paths). Where some are on the tree and some
-are not, those come first that are fewer.")]
+The first 20 changes are listed (output.paths). Where some are on the tree and
+some are not, those come first that are fewer.")]
 pub struct Show {
     /// Id, its last part, a unique prefix, a name; else the last session
     pub id: Option<String>,
@@ -364,15 +364,16 @@ pub struct Import {
   recant prune --snapshots --number 3    of the project that you are in
   recant prune --snapshots --all ~/src/old
 
-Without a kind the settings say what goes: finished sessions and checkpoints that
-no rollback needs by retention.keep and retention.older_than (none where neither
-is set), snapshots by snapshot.keep and snapshot.max_size. So do they for a kind
-without conditions; conditions that are given together all have to hold.
+Without a kind the settings say what goes: finished sessions and checkpoints
+that no rollback needs by retention.keep and retention.older_than (none where
+neither is set), snapshots by snapshot.keep and snapshot.max_size. So do they
+for a kind without conditions; conditions that are given together all have to
+hold.
 
-What is held, and what --force overwrote, goes only by name, a damaged session by
-its whole id; what a rollback needs by name or with --committed. A pruned session
-gives up its redo, a pruned checkpoint its rollback. The newest snapshot of a
-directory stays, except with --all.")]
+What is held, and what --force overwrote, goes only by name, a damaged session
+by its whole id; what a rollback needs by name or with --committed. A pruned
+session gives up its redo, a pruned checkpoint its rollback. The newest snapshot
+of a directory stays, except with --all.")]
 pub struct Prune {
     /// Sessions by id or name; with --snapshots the directory, else the project's
     #[arg(value_name = "ID|DIR", requires = "kind")]

@@ -50,12 +50,13 @@ impl Of {
   recant snapshot create --if-changed --preset dev ~/src/app
   recant snapshot create state.json --meta turn=7     of one file alone
 
-Without DIR it is the project that you are in: upwards to the nearest directory with
-.git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
-Gemfile, below the home directory; else the working directory. All that is in it is in
-the snapshot but what --exclude, --gitignore, --preset and .recantignore files say,
-and version control's own: what is named .git, .hg, .svn or .jj, and bare repositories.
-These rules are kept, and a restore touches nothing that they leave out.")]
+Without DIR it is the project that you are in: upwards to the nearest directory
+with .git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile,
+pom.xml or Gemfile, below the home directory; else the working directory. All
+that is in it is in the snapshot but what --exclude, --gitignore, --preset and
+.recantignore files say, and version control's own: what is named .git, .hg,
+.svn or .jj, and bare repositories. These rules are kept, and a restore touches
+nothing that they leave out.")]
 pub struct SnapshotCreate {
     /// Of which
     #[command(flatten)]
@@ -132,7 +133,7 @@ pub struct SnapshotShow {
   recant snapshot diff 3 -- src          in this directory alone
   recant snapshot diff 3 --word-diff     which words differ
   recant snapshot diff 3 --tool=meld     side by side
-  recant snapshot diff 3 5 --html -o changes.html
+  recant snapshot diff 3 5 --html > changes.html
 
 recant diff --help tells more of the form of the output.")]
 pub struct SnapshotDiff {
@@ -162,8 +163,8 @@ pub struct SnapshotDiff {
   recant snapshot verify
   recant snapshot verify last --json | jq '.snapshots[].faults'
 
-Exit status 5 where something is damaged; the next snapshot then stores anew what it
-would share with it.")]
+Exit status 5 where something is damaged; the next snapshot then stores anew
+what it would share with it.")]
 pub struct SnapshotVerify {
     /// A number, a label, or 'last' (the newest that no run --in took); else all of them
     #[arg(value_name = "N")]
@@ -182,10 +183,11 @@ pub struct SnapshotVerify {
   recant snapshot restore 3 --safe       not what somebody has edited since
   recant snapshot restore 0 state.json   of a file that has snapshots of its own
 
-The directory is made exactly as it was: what was created since is removed, what was
-deleted comes back. What the snapshot's own rules left out is not touched. .git, .hg,
-.svn and .jj stay as they are without --with-vcs, and a repository that was made since
-stays whole. A restore is a committed session: recant rollback takes it back.")]
+The directory is made exactly as it was: what was created since is removed, what
+was deleted comes back. What the snapshot's own rules left out is not touched.
+.git, .hg, .svn and .jj stay as they are without --with-vcs, and a repository
+that was made since stays whole. A restore is a committed session: recant
+rollback takes it back.")]
 pub struct SnapshotRestore {
     /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]

@@ -34,13 +34,14 @@ pub fn row(verb: &Verb) -> &'static Row {
         Verb::Recover(_) => "recover",
         Verb::Prune(_) => "prune",
         Verb::Cat(_) => "cat",
-        Verb::Status(_) => "status",
+        Verb::Status => "status",
         Verb::Log(_) => "log",
+        Verb::Await(_) => "await",
         Verb::Doctor(_) => "doctor",
         Verb::Config => "config",
         Verb::Completions(_) => "completions",
         Verb::Man(_) => "man",
-        Verb::Here | Verb::Far(_) => "",
+        Verb::Here | Verb::Far(_) | Verb::Proxy(_) => "",
     })
 }
 

@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::agent::{AgentVerb, Hook};
 use super::apply::{Back, Commit, Confirm, Recover, Redo, Undo};
-use super::inspect::{Cat, Diff, Log, Page, Review, Steps};
+use super::inspect::{Await, Cat, Diff, Log, Review, Steps};
 use super::run::{Doctor, Run, Shell};
 use super::session::{CheckpointVerb, Discard, Fork, List, Prune, Rewind, SessionVerb, Show};
 use super::snapshot::SnapshotVerb;
-use crate::settings::{Choice, Color};
+use crate::settings::{Choice, Color, Entry};
 
 /// Holds the file changes of commands, shows them, commits them with a checkpoint, and takes them back exactly.
 #[derive(Debug, Parser)]
@@ -90,6 +90,9 @@ pub struct Global {
     /// Print the version
     #[arg(short = 'V', long, action = clap::ArgAction::Version)]
     pub version: Option<bool>,
+    /// Speak to a model that has the tools of `recant mcp` alone
+    #[arg(long, global = true, hide = true)]
+    pub for_tools: bool,
     /// The far side's own: what the near side's descriptors are
     #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:OPTIONS")]
     pub far: Option<String>,
@@ -203,7 +206,8 @@ undo wants -y. A run that is held has nothing to take back: discard drops it.")]
   recant agent diff 7
   recant agent undo 7                turn 7 and the later ones
 
-Before a turn changes something, and at its end, a snapshot of the project is taken.")]
+Before a turn changes something, and at its end, a snapshot of the project is
+taken.")]
     Agent {
         /// The verb under `agent`.
         #[command(subcommand)]
@@ -217,9 +221,9 @@ Before a turn changes something, and at its end, a snapshot of the project is ta
   codex mcp add recant -- recant mcp
   gemini mcp add -s user recant recant mcp
 
-An agent's program starts it, and talks to it on standard input and output. Its tools
-hold commands and look; commit, rollback, redo and restore give the command for you to
-type.")]
+An agent's program starts it, and talks to it on standard input and output. Its
+tools hold commands and look; commit, rollback, redo and restore give the
+command for you to type.")]
     Mcp,
     /// Undo or settle what was interrupted
     Recover(Recover),
@@ -230,11 +234,12 @@ type.")]
     /// Show how things stand: sessions, damage, size, what to do
     #[command(after_help = "Examples:
   recant status
-  recant status --json | jq .store.bytes
-  recant status --brief                  for agents: at most 2 KiB of JSON")]
-    Status(Page),
+  recant status --json | jq .store.bytes")]
+    Status,
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
+    /// Wait until a person decides about what a session holds
+    Await(Await),
     /// Try what works here, and tell what to set where it does not
     Doctor(Doctor),
     /// Print the settings in force, and where each comes from
@@ -249,23 +254,15 @@ type.")]
     /// Be the far side of another machine's recant -H
     #[command(hide = true)]
     Far(Far),
+    /// Be the proxy of a run: serve the socket on standard input until standard output ends
+    #[command(hide = true)]
+    Proxy(Proxy),
 }
 
 impl Verb {
     /// True if it runs a command with its changes held, in the place of recant: terminal, input and exit status are the command's.
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Run(_) | Self::Shell(_) | Self::Agent { verb: AgentVerb::Run(_) })
-    }
-
-    /// True if JSON in pages is asked for.
-    pub fn is_brief(&self) -> bool {
-        match self {
-            Self::Status(page) => page.brief,
-            Self::Steps(args) => args.page.brief,
-            Self::Diff(args) => args.brief,
-            Self::Agent { verb: AgentVerb::Turns(args) } => args.page.brief,
-            _ => false,
-        }
     }
 }
 
@@ -281,18 +278,26 @@ pub struct Far {
     /// Only say why sudo, which ended with this status, has not started recant
     #[arg(long, value_name = "STATUS", conflicts_with = "request")]
     pub unstarted: Option<u8>,
-    /// Answer what processes in the run of this session ask about it, by the socket that standard input is
-    #[arg(long, value_name = "ID", conflicts_with = "request")]
-    pub door: Option<String>,
-    /// The process that this one ends with
-    #[arg(long, value_name = "PID", requires = "door")]
-    pub parent: Option<i32>,
-    /// Carry out only what shows this session
-    #[arg(long, value_name = "ID", conflicts_with = "request")]
-    pub held: Option<String>,
+    /// Carry out only looks at sessions: a process in a run asks
+    #[arg(long, conflicts_with = "request")]
+    pub held: bool,
+    /// Show no content of files: the run hides some
+    #[arg(long, requires = "held")]
+    pub no_content: bool,
+    /// Show this session alone, with its parts
+    #[arg(long, value_name = "ID", requires = "held", value_parser = super::words::id)]
+    pub only: Option<crate::session::Id>,
     /// Only tell by the exit status whether this is the protocol
     #[arg(long, value_name = "N")]
     pub speaks: Option<u32>,
+}
+
+/// `proxy`: what a run with --network starts.
+#[derive(Debug, Args)]
+pub struct Proxy {
+    /// The hosts that can be reached
+    #[arg(value_name = "HOST", value_parser = Entry::parse)]
+    pub hosts: Vec<Entry>,
 }
 
 /// `completions`.

@@ -3,11 +3,26 @@
 use crate::session::REASON;
 use crate::settings;
 
+/// Parses a session's whole id.
+pub fn id(text: &str) -> Result<crate::session::Id, String> {
+    crate::session::Id::parse(text).ok_or_else(|| "it is no id".into())
+}
+
 /// Parses the reason for an act.
 pub fn reason(text: &str) -> Result<String, String> {
     match text {
         "" => Err("it is empty".into()),
         _ if text.len() > REASON => Err(format!("it has more than {REASON} bytes")),
+        _ if text.contains(char::is_control) => Err("it has a control character".into()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Parses words that stand for a command in listings.
+pub fn label(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        0 => Err("it is empty".into()),
+        201.. => Err("it has more than 200 characters".into()),
         _ if text.contains(char::is_control) => Err("it has a control character".into()),
         _ => Ok(text.to_owned()),
     }
@@ -26,6 +41,11 @@ pub struct Since {
     pub s: i64,
     /// The text that gave it.
     pub text: String,
+}
+
+/// Reads a duration, in seconds.
+pub fn duration(text: &str) -> Result<i64, String> {
+    crate::settings::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
 }
 
 /// Parses an age before now, or a date: the beginning of that day here.

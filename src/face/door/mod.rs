@@ -1,61 +1,24 @@
-//! The door of a held agent: inside its run, `diff`, `show`, `steps` and `status` are carried out by a recant outside, which sees the
-//! session, and are shown inside.
+//! The door of a run: inside, verbs that look at sessions are carried out by a recant outside, which sees them, and are shown inside.
 //!
-//! [`inside`] connects to a socket in the run's own store. The process outside that the run has started (`verb/run/door.rs`) takes the
-//! connection, and starts `far --held ID` for it, which speaks as with a machine (docs/remote.md), but carries out only verbs that show this
-//! session ([`checked`]). Whoever asks is the held command, which may send anything.
+//! [`inside`] connects to the socket. The recant that the run belongs to takes the connection, and starts `far --held` for it
+//! (`verb/run/door.rs`). That speaks as with a machine (docs/remote.md), but carries out only verbs that look ([`checked`]). Whoever asks may be
+//! the command, which may send anything.
 
 pub mod inside;
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 
 use clap::Parser;
-use rustix::process::Signal;
 
 use super::call_end::Ended;
 use crate::compare::Names;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::face::args::{self, Cli, Global, Verb};
 use crate::face::errors;
-use crate::fs::interrupt;
 use crate::remote::{Down, Request};
-
-/// The most looks that are answered at once: whoever asks may ask a thousand times.
-const AT_ONCE: usize = 8;
-
-/// The time that a request may take to come.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Answers until `parent`, the recant that started this, ends.
-pub fn serve(id: &str, parent: Option<i32>) -> Ended {
-    if !parent.is_some_and(|parent| interrupt::end_with(parent, Signal::KILL)) {
-        return Ended::With(Kind::Refused);
-    }
-    // Ctrl-C is for the run's command.
-    let _leads = rustix::process::setsid();
-    let (Ok(listener), Ok(program)) = (std::io::stdin().as_fd().try_clone_to_owned(), std::env::current_exe()) else {
-        return Ended::With(Kind::Refused);
-    };
-    let mut answering: Vec<Child> = Vec::new();
-    for asked in UnixListener::from(listener).incoming() {
-        let Ok(asked) = asked else { continue };
-        while answering.len() >= AT_ONCE {
-            answering.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let (Ok(answered), Ok(())) = (asked.try_clone(), asked.set_read_timeout(Some(PATIENCE))) else { continue };
-        let mut command = crate::fs::command(&program);
-        command.args(["far", "--held", id]).stdin(OwnedFd::from(asked)).stdout(OwnedFd::from(answered)).stderr(Stdio::null());
-        // If it cannot be started, the connection ends, and the near side says so.
-        answering.extend(command.spawn().ok());
-        answering.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-    }
-    Ended::Done
-}
+use crate::session::Id;
 
 /// Lets the connection that standard input is be silent from here on: the request has come.
 pub fn has_asked() {
@@ -65,21 +28,36 @@ pub fn has_asked() {
     }
 }
 
-/// The request of a process in the run of session `id`, if all that it asks for is to see that session. It brings neither a store nor
-/// variables.
+/// The part of sessions that a process in a run may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looks {
+    /// False if the run hides files, and what is seen may have what they hold, or held.
+    pub content: bool,
+    /// The session that is seen, with its parts; `None`: all.
+    pub only: Option<Id>,
+}
+
+/// The request of a process in a run, if it is a look. It brings neither a store nor variables.
 ///
 /// # Errors
 /// Anything else.
-pub fn checked(request: &Request, id: &str) -> Result<Request, Error> {
-    let refused = || Error::refused("inside a run recant shows what the run holds: diff, show, steps, status");
+pub fn checked(request: Request, may_see: &Looks) -> Result<Request, Error> {
     let words = request.words().ok_or_else(refused)?;
     let words = [OsString::from("recant")].into_iter().chain(words);
     let cli = Cli::try_parse_from(words).map_err(|_| refused())?;
-    if shows(&cli, id) {
-        Ok(Request { store: None, env: Vec::new(), input: false, reached: None, ..request.clone() })
+    if !may_see.content && shows_content(&cli) {
+        return Err(Error::refused("this run hides files, so it sees no content of sessions: diff --stat, diff --name-only"));
+    }
+    if looks(&cli) {
+        Ok(Request { store: None, env: Vec::new(), input: false, reached: None, ..request })
     } else {
         Err(refused())
     }
+}
+
+/// The error for what is no look.
+pub fn refused() -> Error {
+    Error::refused("inside a run recant only looks: diff, show, steps, status, list, log")
 }
 
 /// Answers a request with why it is refused; there is no end of a verb then.
@@ -90,38 +68,57 @@ pub fn refuse(problem: &Error) -> Ended {
     Ended::With(problem.kind())
 }
 
-/// True if a call does nothing but show session `id`. Each option is named, so that a new one is looked at here, too.
-fn shows(cli: &Cli, id: &str) -> bool {
-    let Global { store, json: _, color: _, quiet: _, verbose: _, yes: _, host, no_install: _, help: _, version: _, far } =
-        &cli.global;
+/// True for a look at what files hold.
+fn shows_content(cli: &Cli) -> bool {
+    match cli.verb() {
+        Verb::Diff(args) => args.blocks || args.conflicts || args.much.html || !(args.much.stat || args.much.name_only),
+        _ => false,
+    }
+}
+
+/// True if a call does nothing but show. Each option is named, so that a new one is looked at here, too.
+fn looks(cli: &Cli) -> bool {
+    let Global {
+        store,
+        json: _,
+        color: _,
+        quiet: _,
+        verbose: _,
+        yes: _,
+        host,
+        no_install: _,
+        help: _,
+        version: _,
+        for_tools: _,
+        far,
+    } = &cli.global;
     if store.is_some() || host.is_some() || far.is_some() {
         return false;
     }
-    let named = match cli.verb() {
-        Verb::Show(args::Show { id, paths: _ }) => id,
-        Verb::Steps(args::Steps { id, page: args::Page { brief: _, after: _ } }) => id,
+    match cli.verb() {
+        Verb::Show(args::Show { id: _, paths: _ }) => true,
+        Verb::Status => true,
+        Verb::Steps(args::Steps { id: _ }) => true,
+        Verb::List(args::List { all: _, status: _, since: _, path: _, limit: _ }) => true,
+        Verb::Log(args::Log { what: _, lines: _, since: _, all: _, agent: _, verify: _ }) => true,
         Verb::Diff(args) => {
             let args::Diff {
-                id,
+                id: _,
                 paths: _,
                 conflicts: _,
                 step: _,
                 since: _,
-                with,
+                with: _,
                 blocks: _,
                 much,
+                full: _,
+                relative: _,
                 find_renames: _,
-                brief: _,
-                after: _,
             } = args;
             let args::Much { stat: _, name_only: _, all: _, html: _, form } = much;
             let args::Form { word_diff: _, unified: _, ignore_space: _, tool } = form;
-            if with.is_some() || tool.is_some() {
-                return false;
-            }
-            id
+            tool.is_none()
         }
-        _ => return false,
-    };
-    named.as_deref() == Some(id)
+        _ => false,
+    }
 }

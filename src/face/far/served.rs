@@ -2,8 +2,9 @@
 
 use crate::face::args::{self, Cli, SessionVerb, Verb};
 use crate::face::call_end::Ended;
-use crate::face::near_side::Near;
-use crate::face::{door, errors, near_side};
+use crate::face::door::{self, Looks};
+use crate::face::near_side::{InRun, Near};
+use crate::face::{errors, near_side};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -27,9 +28,6 @@ pub fn far(args: &args::Far) -> Ended {
     if let Some(status) = args.unstarted {
         return by_sudo(status);
     }
-    if let Some(id) = &args.door {
-        return door::serve(id, args.parent);
-    }
     match (&args.request, args.tells) {
         (Some(word), Some(shell)) => match far_side::say_begun(shell) {
             Ok(()) => on_terminal(word),
@@ -40,7 +38,7 @@ pub fn far(args: &args::Far) -> Ended {
             }
         },
         (Some(word), None) => on_terminal(word),
-        (None, _) => over_connection(args.held.as_deref()),
+        (None, _) => over_connection(args.held.then(|| Looks { content: !args.no_content, only: args.only.clone() })),
     }
 }
 
@@ -61,14 +59,14 @@ fn on_terminal(word: &str) -> Ended {
         Err(error) if error.reason() == Some(&Reason::OtherProtocol) => return Ended::Command(MISSING),
         Err(error) => return refused(&error),
     };
-    match command(&request) {
+    match command(&request, &Near::of(&request)) {
         Ok((mut command, _)) => refused(&unstarted(&command.exec())),
         Err(problem) => refused(&problem),
     }
 }
 
-/// Sends a greeting, reads the request, and relays. `held`: the session that the near side is held in, and may see.
-fn over_connection(held: Option<&str>) -> Ended {
+/// Sends a greeting, reads the request, and relays. `looks`: what the near side may see, if it is in a run.
+fn over_connection(looks: Option<Looks>) -> Ended {
     // sshd has made this process a session leader; sudo and other ways have not. A hang-up must not reach the child by itself.
     let _already = rustix::process::setsid();
     let mut stdout = std::io::stdout();
@@ -81,14 +79,15 @@ fn over_connection(held: Option<&str>) -> Ended {
         Ok(request) => request,
         Err(error) => return refused(&error),
     };
-    if held.is_some() {
+    if looks.is_some() {
         door::has_asked();
     }
-    let request = match held.map_or(Ok(request.clone()), |id| door::checked(&request, id)) {
+    let request = match looks.as_ref().map_or(Ok(request.clone()), |looks| door::checked(request, looks)) {
         Ok(request) => request,
         Err(problem) => return door::refuse(&problem),
     };
-    let ended = command(&request).and_then(|(command, verb)| {
+    let near = Near::of(&request).in_run(looks.map(|looks| InRun { only: looks.only }));
+    let ended = command(&request, &near).and_then(|(command, verb)| {
         let cut = verb.as_ref().map_or(Cut::Ends, at_cut);
         let input = match &verb {
             _ if !request.input => Input::None,
@@ -102,14 +101,14 @@ fn over_connection(held: Option<&str>) -> Ended {
 }
 
 /// The command for recant with the near side's words, and the verb, if the words make one.
-fn command(request: &Request) -> Result<(Command, Option<Verb>), Error> {
+fn command(request: &Request, near: &Near) -> Result<(Command, Option<Verb>), Error> {
     let words = request.words().ok_or_else(|| Error::refused("the request is invalid: an argument is malformed"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let mut command = crate::fs::command(own.unwrap_or_else(|| "/proc/self/exe".into()));
-    command.arg0("recant").arg("--far").arg(Near::of(request).word()).args(words);
+    command.arg0("recant").arg("--far").arg(near.word()).args(words);
     // The near side does not know this side's settings, and it has chosen the machine.
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));

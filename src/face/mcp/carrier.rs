@@ -21,6 +21,10 @@ impl Asked {
         self.arguments.get(name)?.as_str()
     }
 
+    pub fn is_set(&self, name: &str) -> bool {
+        self.arguments.get(name).is_some_and(|value| *value == true)
+    }
+
     /// An argument that is a list of texts; empty if it is not there.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.arguments.get(name).and_then(Value::as_array);
@@ -32,7 +36,7 @@ impl Asked {
     }
 }
 
-/// The end of a call: a document of the shape that its tool promises.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub document: Value,
@@ -42,17 +46,17 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn done(document: Value) -> Self {
-        Self { document: without_nulls(document), is_error: false }
+        Self { document: telling(document), is_error: false }
     }
 
-    /// Not done, with a document of the shape `refused`.
+    /// Not done: `kind` and `message` of the document say why.
     pub fn failed(document: Value) -> Self {
-        Self { document: without_nulls(document), is_error: true }
+        Self { document: telling(document), is_error: true }
     }
 
     /// Not done, for a reason.
     pub fn refused(kind: &str, message: impl Into<String>) -> Self {
-        Self::failed(json!({ "schema": 2, "kind": kind, "message": message.into() }))
+        Self::failed(json!({ "kind": kind, "message": message.into() }))
     }
 
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
@@ -61,13 +65,26 @@ impl Outcome {
     }
 }
 
-/// A document without keys that are null: they mean what a missing one means (docs/json.md).
-fn without_nulls(value: Value) -> Value {
+/// A document without keys that tell nothing: null, `false`, an empty list, and the version of recant's own JSON.
+fn telling(mut document: Value) -> Value {
+    if let Some(keys) = document.as_object_mut() {
+        keys.remove("schema");
+    }
+    without_empty(document)
+}
+
+fn without_empty(value: Value) -> Value {
+    let tells = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(keys) => !keys.is_empty(),
+        _ => true,
+    };
     match value {
         Value::Object(keys) => {
-            keys.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, without_nulls(value))).collect()
+            keys.into_iter().map(|(key, value)| (key, without_empty(value))).filter(|(_, value)| tells(value)).collect()
         }
-        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
         other => other,
     }
 }
@@ -79,8 +96,8 @@ pub enum Event {
     Line(Result<Vec<u8>, Wrong>),
     /// The client will send no more.
     Closed,
-    /// A call runs, for so many seconds.
-    GoesOn(u64, u64),
+    /// A call runs, for so many seconds; what it waits for, unless it is a command's end.
+    GoesOn(u64, u64, Option<String>),
     Ends(u64, Outcome),
     /// This process was asked to end.
     Over,
@@ -94,13 +111,19 @@ pub type Stop = Box<dyn Fn() + Send>;
 pub struct Told {
     pub call: u64,
     pub events: Sender<Event>,
+    /// The words for what the call waits for, which the client's person reads.
+    pub waits: Option<String>,
 }
 
 impl Told {
+    pub fn waiting(&self, waits: String) -> Self {
+        Self { waits: Some(waits), ..self.clone() }
+    }
+
     /// Tells that it still runs, after so many seconds.
     pub fn goes_on(&self, seconds: u64) {
         // A server that has ended hears nothing, and needs nothing.
-        drop(self.events.send(Event::GoesOn(self.call, seconds)));
+        drop(self.events.send(Event::GoesOn(self.call, seconds, self.waits.clone())));
     }
 
     pub fn ends(&self, outcome: Outcome) {

@@ -1,6 +1,6 @@
 //! Arguments of tools.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -8,10 +8,10 @@ pub enum Kind {
     /// A word that is no option: a session, a number or label of a snapshot.
     Word,
     Path,
-    Texts,
     Paths,
     /// A whole number from 0.
     Count,
+    Flag,
 }
 
 /// An argument of a tool.
@@ -52,15 +52,35 @@ impl Field {
             Kind::Word => text(value),
             Kind::Count if value.as_u64().is_some_and(|n| n <= u32::MAX.into()) => Ok(()),
             Kind::Count => Err("a whole number from 0 is wanted"),
-            Kind::Texts | Kind::Paths => match value.as_array() {
+            Kind::Flag if value.is_boolean() => Ok(()),
+            Kind::Flag => Err("true or false is wanted"),
+            Kind::Paths => match value.as_array() {
                 None => Err("a list of texts is wanted"),
                 Some(list) if list.is_empty() => Err("the list is empty"),
-                Some(list) => list.iter().try_for_each(|item| match self.kind {
-                    // An argument of a command may be empty.
-                    Kind::Texts if item == "" => Ok(()),
-                    _ => text(item),
-                }),
+                Some(list) => list.iter().try_for_each(text),
             },
         }
     }
+
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Kind::Text | Kind::Word | Kind::Path => json!({ "type": "string" }),
+            Kind::Paths => json!({ "type": "array", "items": { "type": "string" } }),
+            Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+            Kind::Flag => json!({ "type": "boolean" }),
+        };
+        schema["description"] = self.about.into();
+        schema
+    }
+}
+
+/// The JSON Schema of a tool's arguments.
+pub fn schema(fields: &[Field]) -> Value {
+    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    schema
 }

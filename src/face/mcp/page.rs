@@ -3,11 +3,16 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The most items of a list, and lines of a text, in one answer.
-pub const MOST: usize = 20;
+/// The bytes of a page of text, as JSON has it: clients show a model that much without a cut in its middle.
+pub const BYTES: usize = 16 << 10;
+/// The bytes of a page of a list, whose rows a model reads one by one.
+const LIST: usize = 4 << 10;
 
-/// Cuts the list under `key` of a document to those after `cursor`, at most [`MOST`]; then `total` counts all, and `next` is the cursor for
-/// more. A cursor is the hash of the last item before, so that what comes in front meanwhile moves nothing.
+/// The refusal of a cursor that fits nothing any more.
+pub const CHANGED: &str = "the text has changed: call without cursor";
+
+/// Cuts the list under `key` of a document to those after `cursor`, as many as a page has room for, at least one; then `total` counts all, and
+/// `next` is the cursor for more. A cursor is the hash of the last item before, so that what comes in front meanwhile moves nothing.
 ///
 /// # Errors
 /// The item of the cursor is not in the list.
@@ -17,12 +22,13 @@ pub fn cut(document: &mut Value, key: &str, cursor: Option<&str>) -> Result<(), 
     let first = match cursor {
         None => 0,
         Some(cursor) => {
-            1 + list.iter().position(|item| mark(item) == cursor).ok_or("the list has changed: call without cursor")?
+            1 + list.iter().position(|item| mark_of(item) == cursor).ok_or("the list has changed: call without cursor")?
         }
     };
     list.drain(..first);
-    let next = (list.len() > MOST).then(|| mark(&list[MOST - 1]));
-    list.truncate(MOST);
+    let fits = fitting(list, LIST).max(1);
+    let next = (list.len() > fits).then(|| mark_of(&list[fits - 1]));
+    list.truncate(fits);
     document["total"] = total.into();
     if let Some(next) = next {
         document["next"] = next.into();
@@ -30,9 +36,22 @@ pub fn cut(document: &mut Value, key: &str, cursor: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-fn mark(item: &Value) -> String {
-    let hash = Sha256::digest(item.to_string());
-    hash[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+/// The number of first items that `most` bytes have room for.
+pub fn fitting(list: &[Value], most: usize) -> usize {
+    let sizes = list.iter().scan(0, |size, item| {
+        *size += 1 + item.to_string().len();
+        Some(*size)
+    });
+    sizes.take_while(|size| *size <= most).count()
+}
+
+fn mark_of(item: &Value) -> String {
+    mark(Sha256::new_with_prefix(item.to_string()))
+}
+
+/// The hash of a cursor.
+pub fn mark(before: Sha256) -> String {
+    before.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -42,7 +61,7 @@ mod tests {
 
     #[test]
     fn each_item_comes_once_also_where_others_come_in_front() {
-        let list = |from: usize| json!({ "l": (0..45).rev().skip(from).map(|n| json!({ "n": n })).collect::<Vec<_>>() });
+        let list = |from: usize| json!({ "l": (0..45).rev().skip(from).map(|n| json!({ "n": n, "pad": "x".repeat(200) })).collect::<Vec<_>>() });
         let (mut seen, mut cursor) = (Vec::new(), None);
         // 43 items at first; two more come in front.
         for page in 0.. {

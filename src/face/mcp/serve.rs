@@ -26,10 +26,10 @@ const SOON: Duration = Duration::from_millis(500);
 const AT_LAST: Duration = Duration::from_secs(15);
 
 const NAME: &str = "recant";
-const TITLE: &str = "recant: hold file changes, show them, take them back";
-const ABOUT: &str = "hold_run runs a command with its file changes held: the command sees them, the real files do not change. Look at them \
-                     with diff and steps, go back with rewind. What becomes real is a person's decision: commit, rollback, redo and \
-                     snapshot_restore give you the command for the person to type. Tell the person what is held, and why.";
+const ABOUT: &str = "hold_run runs a command with its file changes held: later commands of the session see them, the real files do not \
+                     change. Look with changes, diff and cat, go back with rewind. A person decides what becomes real: commit gives you the \
+                     command for the person to type, and await tells what the person decided. Tell the person what is held, and why. Without session each tool means that of your \
+                     last hold_run; after a restart the newest one that you made here.";
 
 struct Running {
     id: Value,
@@ -93,7 +93,7 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         match event {
             Event::Line(Err(wrong)) => self.say(&wire::error(&wrong.id, wrong.code, wrong.why, None)),
             Event::Line(Ok(line)) => wire::read(&line).into_iter().for_each(|message| self.take(message)),
-            Event::GoesOn(call, seconds) => self.progress(call, seconds),
+            Event::GoesOn(call, seconds, waits) => self.progress(call, seconds, waits),
             Event::Ends(call, outcome) => {
                 if let Some(call) = self.calls.remove(&call).filter(|call| !call.is_cancelled) {
                     self.finish(&call.id, call.era, &outcome);
@@ -223,7 +223,7 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
             self.finish(id, client.era, &Outcome::refused("busy", format!("{MOST} calls run already")));
         } else {
             self.count += 1;
-            let stop = self.carrier.begin(&asked, Told { call: self.count, events: self.events.clone() });
+            let stop = self.carrier.begin(&asked, Told { call: self.count, events: self.events.clone(), waits: None });
             let progress = params["_meta"].get("progressToken").filter(|token| token.is_string() || token.is_number()).cloned();
             self.calls.insert(self.count, Running { id: id.clone(), era: client.era, stop, progress, is_cancelled: false });
         }
@@ -243,19 +243,19 @@ impl<C: Carrier, W: Write> Server<'_, C, W> {
         }
     }
 
-    fn progress(&mut self, call: u64, seconds: u64) {
+    fn progress(&mut self, call: u64, seconds: u64, waits: Option<String>) {
         let Some(call) = self.calls.get(&call).filter(|call| !call.is_cancelled) else { return };
         let Some(token) = &call.progress else { return };
-        let params = json!({ "progressToken": token, "progress": seconds, "message": format!("running for {seconds} s") });
+        let message = waits.unwrap_or_else(|| format!("running for {seconds} s"));
+        let params = json!({ "progressToken": token, "progress": seconds, "message": message });
         self.say(&wire::notification("notifications/progress", params));
     }
 
     fn finish(&mut self, id: &Value, era: Era, outcome: &Outcome) {
-        let result = json!({
-            "content": [{ "type": "text", "text": outcome.document.to_string() }],
-            "structuredContent": outcome.document,
-            "isError": outcome.is_error,
-        });
+        let mut result = json!({ "content": [{ "type": "text", "text": outcome.document.to_string() }] });
+        if outcome.is_error {
+            result["isError"] = true.into();
+        }
         let result = if era == Era::Modern { completed(result) } else { result };
         self.say(&wire::result(id, result));
     }
@@ -268,7 +268,7 @@ fn completed(mut result: Value) -> Value {
 }
 
 fn implementation() -> Value {
-    json!({ "name": NAME, "title": TITLE, "version": env!("CARGO_PKG_VERSION") })
+    json!({ "name": NAME, "version": env!("CARGO_PKG_VERSION") })
 }
 
 fn us() -> Value {

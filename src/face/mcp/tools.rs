@@ -5,230 +5,169 @@ use serde_json::{Map, Value, json};
 use super::fields::field;
 use super::fields::needed;
 use super::fields::{Field, Kind};
-use super::schema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It only looks.
     Looks,
-    /// It changes what is held, or adds to the store: nothing real.
+    /// It changes what is held, adds to the store, or asks for what a person decides: nothing real.
     Holds,
-    /// It changes real files. A person decides.
-    Decides,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     HoldRun,
-    Status,
+    Sessions,
+    Changes,
     Diff,
+    Cat,
     Steps,
     Rewind,
-    SnapshotCreate,
-    SnapshotList,
-    SnapshotDiff,
-    Turns,
-    Log,
+    Fork,
+    Discard,
+    Snapshot,
+    Await,
     Commit,
-    Rollback,
-    Redo,
-    SnapshotRestore,
+    Log,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tool {
     pub is: Name,
     pub name: &'static str,
-    pub title: &'static str,
     pub about: &'static str,
     pub effect: Effect,
     pub fields: &'static [Field],
-    /// The documents that it may give: [`schema::of_results`].
-    pub results: &'static [(&'static str, &'static str)],
 }
 
-const SESSION: Field = field("session", Kind::Word, "Id, name or 'last'; else the last session of the project");
-const PATHS: Field = field("paths", Kind::Paths, "Only these paths, and what lies under them");
-const CURSOR: Field = field("cursor", Kind::Text, "For more: 'next' of the result before, with the same arguments");
-const OF_SNAPSHOTS: Field = field("dir", Kind::Path, "The directory or file that the snapshots are of; else the project");
-const DECIDED: Field = needed("session", Kind::Word, "Id, name or 'last'");
+const SESSION: Field = field("session", Kind::Word, "Id, name or 'last'");
+const PATHS: Field = field("paths", Kind::Paths, "Only these, and what lies under them");
+const STEP: Field = field("step", Kind::Count, "Only what this step changed");
+const SINCE: Field = field("since", Kind::Count, "Only what came after this step; 0 is the tree as it was");
+const FULL: Field = field("full", Kind::Flag, "Each path by itself, all of it");
+const CURSOR: Field = field("cursor", Kind::Text, "'next' of the answer before, for what comes after it");
 
-/// The keys that are added to the document of a run.
-const OUTPUT: &str = r#"{"output": {"stdout": "…", "stdout_bytes": 12, "stderr": "…", "stderr_bytes": 0, "cut": false}, "notes": ["…"], "more?": {"notes?": 30}, "timed_out": false, "session_name": "mcp-4f2a"}"#;
-/// The part of a patch that is added to a page of a difference.
-const PATCH: &str = r#"{"patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}"#;
-/// A further part of a patch, by itself.
-const REST_OF_PATCH: &str = r#"{"patch": {"line": 20, "lines": ["…"], "next?": "p40"}}"#;
-const PAGE: &str = r#"{"total": 26, "next?": "b1946ac92492"}"#;
-
-pub const TOOLS: [Tool; 14] = [
+pub const TOOLS: [Tool; 13] = [
     Tool {
         is: Name::HoldRun,
         name: "hold_run",
-        title: "Run a command, its file changes held",
-        about: "Run a command as a step of a session. All that it writes is held: it sees its changes, the real files stay as they are. \
-                A person commits them later, or nobody does. Give command or shell. The result has the last 20 lines of output.",
+        about: "Run a shell line. What it writes to files is held: it and later commands of the session see it, the real files stay as \
+                they are. Answers with the exit, what this command changed, and the last of its output.",
         effect: Effect::Holds,
         fields: &[
-            field("command", Kind::Texts, "The program and its arguments"),
-            field("shell", Kind::Text, "Instead: a line for /bin/sh"),
+            field("shell", Kind::Text, "A line for /bin/sh"),
+            field("session", Kind::Word, "The session to go on in; a new name begins one"),
+            field("timeout", Kind::Count, "Seconds after which it is ended, with all that it left running"),
+            field("tail", Kind::Count, "Bytes of output to give of each stream; else 2048"),
             field(
-                "session",
-                Kind::Word,
-                "Go on in the pending session of this name or id; else one of this server's own in each project",
+                "cursor",
+                Kind::Text,
+                "Instead of shell: more output of an earlier command. NUMBER.STREAM.BYTE, from that byte on",
             ),
-            field("cwd", Kind::Path, "The working directory; else the server's"),
-            field("timeout", Kind::Count, "Ask it to end after so many seconds"),
         ],
-        results: &[("run result", OUTPUT)],
     },
     Tool {
-        is: Name::Status,
-        name: "status",
-        title: "How things stand",
-        about: "How things stand in recant's store: sessions by status, what is interrupted, unconfirmed, running or damaged.",
+        is: Name::Sessions,
+        name: "sessions",
+        about: "The sessions of this project, the newest first.",
         effect: Effect::Looks,
         fields: &[CURSOR],
-        // Inside a held agent's run it is of what that run holds.
-        results: &[("status --brief", "{}"), ("diff --brief", "{}")],
+    },
+    Tool {
+        is: Name::Changes,
+        name: "changes",
+        about: "What a session changes: paths with counts of lines; in a row together what programs made, new directories, .git. What others \
+                run or obey stands first.",
+        effect: Effect::Looks,
+        fields: &[SESSION, PATHS, STEP, SINCE, FULL, CURSOR],
     },
     Tool {
         is: Name::Diff,
         name: "diff",
-        title: "What a session changes",
-        about: "What a session holds or has changed: paths with counts of lines, then the first 20 lines of the patch. patch.next as \
-                cursor gives more of the patch, next more of the paths.",
+        about: "What a session changes, as a patch; named alone: what programs made, .git. Or what changed on the real files since a \
+                snapshot.",
         effect: Effect::Looks,
         fields: &[
             SESSION,
             PATHS,
-            field("step", Kind::Count, "Only what this step changed"),
-            field("since", Kind::Count, "Only what came after this step; 0 is the tree as it was"),
+            STEP,
+            SINCE,
+            FULL,
+            field("snapshot", Kind::Word, "Instead of a session: number, label or 'last'"),
             CURSOR,
         ],
-        results: &[("diff --brief", PATCH), ("diff --brief of states", PATCH), ("", REST_OF_PATCH)],
+    },
+    Tool {
+        is: Name::Cat,
+        name: "cat",
+        about: "The content of a path that a session changes.",
+        effect: Effect::Looks,
+        fields: &[
+            SESSION,
+            needed("path", Kind::Path, "The path"),
+            field("before", Kind::Flag, "As it was before the session"),
+            CURSOR,
+        ],
     },
     Tool {
         is: Name::Steps,
         name: "steps",
-        title: "The steps of a session",
-        about: "The steps of a session, the newest first: which command changed how much, and at which step the session stands (head).",
+        about: "The commands of a session that changed something, the newest first, and the step at which it stands (head).",
         effect: Effect::Looks,
         fields: &[SESSION, CURSOR],
-        results: &[("steps --brief", "{}")],
     },
     Tool {
         is: Name::Rewind,
         name: "rewind",
-        title: "Go to a step of a session",
-        about: "Make a session that is held stand at another of its steps, earlier or later, and go forth again. Of more than 200 \
-                steps (steps.keep) the oldest are merged. Real files do not change.",
+        about: "Make a held session stand at another of its steps, back or forth.",
+        effect: Effect::Holds,
+        fields: &[SESSION, needed("step", Kind::Count, "0 is the tree as it was")],
+    },
+    Tool {
+        is: Name::Fork,
+        name: "fork",
+        about: "Begin a session as another one is at a step, for a second attempt.",
         effect: Effect::Holds,
         fields: &[
-            needed("session", Kind::Word, "Id, name or 'last'"),
-            needed("step", Kind::Count, "The number of the step; 0 is the tree as it was"),
+            SESSION,
+            field("step", Kind::Count, "Else the one at which it stands"),
+            field("name", Kind::Word, "The name of the new session"),
         ],
-        results: &[("rewind", "{}")],
     },
     Tool {
-        is: Name::SnapshotCreate,
-        name: "snapshot_create",
-        title: "Take a snapshot",
-        about: "Take a numbered copy of a directory, before you change it. It can be compared with later, and a person can restore it.",
+        is: Name::Discard,
+        name: "discard",
+        about: "Drop a held session, or paths of it.",
         effect: Effect::Holds,
-        fields: &[
-            field("dir", Kind::Path, "The directory or file; else the project"),
-            field("message", Kind::Text, "Its purpose"),
-            field("label", Kind::Text, "A word to name it by: letters, digits, '.', '_', '-', a letter first"),
-        ],
-        results: &[("snapshot create", r#"{"more?": {"unread?": 12}}"#)],
+        fields: &[SESSION, PATHS],
     },
     Tool {
-        is: Name::SnapshotList,
-        name: "snapshot_list",
-        title: "The snapshots of a directory",
-        about: "The snapshots of a directory, the newest first.",
-        effect: Effect::Looks,
-        fields: &[OF_SNAPSHOTS, CURSOR],
-        results: &[("snapshot list", PAGE)],
+        is: Name::Snapshot,
+        name: "snapshot",
+        about: "Take a snapshot of the real files of the project, to compare with later. A person can restore it.",
+        effect: Effect::Holds,
+        fields: &[field("message", Kind::Text, "Its purpose"), field("label", Kind::Text, "A word to name it by")],
     },
     Tool {
-        is: Name::SnapshotDiff,
-        name: "snapshot_diff",
-        title: "What changed since a snapshot",
-        about: "What has changed on the real files since a snapshot, or between two: paths with counts of lines, then the first 20 lines of \
-                the patch. patch.next as cursor gives more of the patch, next more of the paths.",
+        is: Name::Await,
+        name: "await",
+        about: "Wait until a person has committed or discarded what a session holds, all or a part; tells what, and the reason.",
         effect: Effect::Looks,
-        fields: &[
-            needed("snapshot", Kind::Word, "A number, a label, or 'last'"),
-            field("other", Kind::Word, "Another one to compare with; else the directory as it is now"),
-            OF_SNAPSHOTS,
-            PATHS,
-            CURSOR,
-        ],
-        results: &[
-            ("snapshot diff", r#"{"total": 26, "next?": "b1946ac92492", "patch?": {"line": 0, "lines": ["…"], "next?": "p20"}}"#),
-            ("", REST_OF_PATCH),
-        ],
-    },
-    Tool {
-        is: Name::Turns,
-        name: "turns",
-        title: "The turns of agents",
-        about: "The turns of agents in this project, as their hooks told them, the newest first: prompt, how many files were written.",
-        effect: Effect::Looks,
-        fields: &[field("agent", Kind::Text, "Turns of one agent alone, by the name of its program"), CURSOR],
-        results: &[("agent turns --brief", "{}")],
-    },
-    Tool {
-        is: Name::Log,
-        name: "log",
-        title: "What was done",
-        about: "What was done: commits, rollbacks, restores. With paths: what changed these, and the command that takes each back.",
-        effect: Effect::Looks,
-        fields: &[
-            field("session", Kind::Word, "Only what was done with this session"),
-            field("paths", Kind::Paths, "What changed these paths"),
-            CURSOR,
-        ],
-        results: &[("log", PAGE), ("log PATH", PAGE)],
+        fields: &[SESSION, field("timeout", Kind::Count, "Seconds to wait; else 50")],
     },
     Tool {
         is: Name::Commit,
         name: "commit",
-        title: "Make held changes real",
-        about: "Make the changes of a session real. A person decides: the answer is the command for the person to type, and what \
-                it would do.",
-        effect: Effect::Decides,
-        fields: &[DECIDED, PATHS],
-        results: &[],
+        about: "Ask for a session to be made real. Done at once is what your person's policy allows; for the rest the answer is the command for the person to type.",
+        effect: Effect::Holds,
+        fields: &[SESSION, PATHS],
     },
     Tool {
-        is: Name::Rollback,
-        name: "rollback",
-        title: "Take back what was committed",
-        about: "Take back what a session has changed on the real files. A person decides, as for commit.",
-        effect: Effect::Decides,
-        fields: &[DECIDED, PATHS],
-        results: &[],
-    },
-    Tool {
-        is: Name::Redo,
-        name: "redo",
-        title: "Commit again what was rolled back",
-        about: "Commit again what was rolled back. A person decides, as for commit.",
-        effect: Effect::Decides,
-        fields: &[DECIDED, PATHS],
-        results: &[],
-    },
-    Tool {
-        is: Name::SnapshotRestore,
-        name: "snapshot_restore",
-        title: "Make a directory as it was",
-        about: "Make a directory as it was in a snapshot. A person decides, as for commit.",
-        effect: Effect::Decides,
-        fields: &[needed("snapshot", Kind::Word, "A number, a label, or 'last'"), OF_SNAPSHOTS, PATHS],
-        results: &[],
+        is: Name::Log,
+        name: "log",
+        about: "What was done: commits, rollbacks, rewinds. With paths: what changed these.",
+        effect: Effect::Looks,
+        fields: &[field("session", Kind::Word, "Only what was done with this one"), PATHS, CURSOR],
     },
 ];
 
@@ -238,29 +177,18 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 impl Tool {
-    /// The tool as `tools/list` has it.
+    /// The tool as `tools/list` has it. A hint that says what is so without it is left out.
     pub fn listed(&self) -> Value {
-        let (looks, decides) = (self.effect == Effect::Looks, self.effect == Effect::Decides);
-        let mut tool = json!({
+        let hints = match self.effect {
+            Effect::Looks => json!({ "readOnlyHint": true }),
+            Effect::Holds => json!({ "destructiveHint": false }),
+        };
+        json!({
             "name": self.name,
-            "title": self.title,
             "description": self.about,
-            "inputSchema": schema::of_arguments(self.fields),
-            "outputSchema": schema::of_results(self.results),
-            "annotations": {
-                "title": self.title,
-                "readOnlyHint": looks,
-                "destructiveHint": decides,
-                "idempotentHint": looks || self.is == Name::Rewind,
-                // A command may do anything that a file is no record of.
-                "openWorldHint": self.is == Name::HoldRun,
-            },
-        });
-        if decides {
-            // Claude Code asks its user at each call then, whatever rules and hooks say.
-            tool["_meta"] = json!({ "anthropic/requiresUserInteraction": true });
-        }
-        tool
+            "inputSchema": super::fields::schema(self.fields),
+            "annotations": hints,
+        })
     }
 
     /// Reads the arguments of a call.
@@ -304,6 +232,7 @@ mod tests {
         for (arguments, want) in [
             (json!({ "session": "k3fa", "step": 2 }), None),
             (json!({ "session": "k3fa", "step": 2, "x": null }), Some("\"x\" is no argument of rewind: it takes session, step")),
+            (json!({ "step": 2 }), None),
             (json!({ "session": "k3fa" }), Some("step: it has to be given")),
             (json!({ "session": "k3fa", "step": null }), Some("step: it has to be given")),
             (json!({ "session": "k3fa", "step": -1 }), Some("step: a whole number from 0 is wanted")),
@@ -316,24 +245,21 @@ mod tests {
         ] {
             assert_eq!(rewind.read(&arguments).err().as_deref(), want, "{arguments}");
         }
-        let run = find("hold_run").unwrap();
-        assert_eq!(run.read(&json!({ "command": [] })), Err("command: the list is empty".into()));
-        assert_eq!(run.read(&json!({ "command": "ls" })), Err("command: a list of texts is wanted".into()));
-        assert!(run.read(&json!({ "command": ["printf", ""] })).is_ok());
-        assert!(find("status").unwrap().read(&Value::Null).is_ok());
+        let diff = find("diff").unwrap();
+        assert_eq!(diff.read(&json!({ "paths": [] })), Err("paths: the list is empty".into()));
+        assert_eq!(diff.read(&json!({ "paths": "a" })), Err("paths: a list of texts is wanted".into()));
+        assert_eq!(diff.read(&json!({ "paths": [""] })), Err("paths: it is empty".into()));
+        let cat = find("cat").unwrap();
+        assert_eq!(cat.read(&json!({ "path": "a", "before": 1 })), Err("before: true or false is wanted".into()));
+        assert!(cat.read(&json!({ "path": "a", "before": true })).is_ok());
+        assert!(find("sessions").unwrap().read(&Value::Null).is_ok());
     }
 
     #[test]
-    fn each_tool_has_its_own_name_and_only_a_persons_are_destructive() {
+    fn each_tool_has_its_own_name() {
         let mut names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), TOOLS.len());
-        for tool in &TOOLS {
-            let listed = tool.listed();
-            let decides = tool.effect == Effect::Decides;
-            assert_eq!(listed["annotations"]["destructiveHint"], decides, "{}", tool.name);
-            assert_eq!(listed["_meta"]["anthropic/requiresUserInteraction"] == true, decides, "{}", tool.name);
-        }
     }
 }

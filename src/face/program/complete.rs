@@ -229,7 +229,7 @@ impl Typing {
     fn steps(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
         let list = self.session(verb)?.steps().ok()?;
-        let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.argv)));
+        let of_all = list.steps.iter().rev().map(|step| (step.n.to_string(), steps::words(&step.command.argv)));
         let zero = (verb == "rewind").then(|| ("0".to_owned(), "the tree as it was".to_owned()));
         Some(of_all.chain(zero).filter(|(n, _)| n.starts_with(word)).map(offer).collect())
     }

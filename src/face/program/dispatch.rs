@@ -7,7 +7,7 @@ use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::far::served;
 use crate::face::mcp::carry;
-use crate::face::program::complete;
+use crate::face::program::{complete, proxy};
 use crate::face::review;
 use crate::face::text::agent::diff::diff as diff_turn;
 use crate::face::text::agent::guide::guide;
@@ -18,8 +18,8 @@ use crate::face::text::agent::status::status as agent_status;
 use crate::face::text::agent::turns::turns;
 use crate::face::text::agent::undo::undo as undo_turns;
 use crate::face::text::{
-    acts, cat, checkpoint, config, diff, discard, doctor, list, log, man, moving, overview, prune, recover, rewind, run, show,
-    snapshot, stage, status, steps,
+    acts, cat, checkpoint, config, decision, diff, discard, doctor, list, log, man, moving, overview, prune, recover, rewind,
+    run, show, snapshot, stage, status, steps,
 };
 use crate::verb::confirm::take_back_overdue;
 use crate::verb::error::not_started;
@@ -57,14 +57,16 @@ pub fn carry_out(call: &Call, verb: Verb) -> Result<Ended, Error> {
         Verb::Prune(args) => prune::prune(call, &args),
         Verb::Recover(args) => recover::recover(call, &args),
         Verb::Cat(args) => cat::cat(call, &args),
-        Verb::Status(args) => status::status(call, &args),
+        Verb::Status => status::status(call),
         Verb::Log(args) => log::log(call, &args),
+        Verb::Await(args) => decision::decision(call, &args),
         Verb::Config => config::config(call),
         Verb::Completions(args) => complete::completions(call, &args),
         Verb::Man(args) => man::man(call, &args),
         Verb::Here => overview::here(call),
         // Carried out before there was a call.
         Verb::Far(args) => Ok(served::far(&args)),
+        Verb::Proxy(args) => Ok(proxy::proxy(&args)),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips.iter().map(Into::into).collect()));
     }
     let mut before_command = args.iter().skip(1).take_while(|arg| *arg != "--");
-    if before_command.any(|arg| arg == "--json" || arg == "--brief") {
+    if before_command.any(|arg| arg == "--json") {
         let text = error.render().to_string();
         let message = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
         let problem = Error::usage(message.split_whitespace().collect::<Vec<_>>().join(" "));

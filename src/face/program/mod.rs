@@ -3,4 +3,5 @@
 pub mod complete;
 pub mod dispatch;
 pub mod misuse;
+mod proxy;
 pub mod start;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use super::dispatch;
 use super::dispatch::not_begun;
-use super::misuse;
+use super::{misuse, proxy};
 use crate::capture::capture;
 use crate::error::{Error, shell_word};
 use crate::face::args::table::effect;
@@ -25,7 +25,7 @@ use crate::face::program::complete;
 use crate::face::{exit, far, find_store, person_only};
 use crate::remedy::shell;
 use crate::settings::{Color, From as Origin};
-use crate::verb::Effect;
+use crate::verb::{CalledFrom, Effect};
 
 /// Carries out the call of this process.
 pub fn main() -> ExitCode {
@@ -66,6 +66,9 @@ fn carry_out(args: Vec<OsString>) -> Ended {
     if let Verb::Far(args) = cli.verb() {
         return served::far(args);
     }
+    if let Verb::Proxy(args) = cli.verb() {
+        return proxy::proxy(args);
+    }
     let near = cli.global.far.as_deref().map(Near::read);
     crate::error::set_call(call_options(near.as_ref(), cli.global.store.as_deref()));
     // An agent's hook and server are about this machine, whatever $RECANT_HOST says.
@@ -80,9 +83,9 @@ fn carry_out(args: Vec<OsString>) -> Ended {
 /// The call of these words: with the settings, and the store of this machine. With an error comes what to print it by.
 fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, Box<(Out, Error)>> {
     let global = &cli.global;
-    let form = if global.json || cli.verb().is_brief() { Form::Json } else { Form::Text };
+    let form = if global.json { Form::Json } else { Form::Text };
     let out = |color| {
-        let out = Out::new(form, color, global.quiet, global.verbose);
+        let out = Out::new(form, color, global.quiet, global.verbose).for_tools(global.for_tools);
         if let Some(near) = near { out.for_near(near) } else { out }
     };
     let (config, place) = match find_store::settings() {
@@ -104,7 +107,8 @@ fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, Box<
     };
     let can_ask = near.map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask);
     let out = out(color).most(config.output_paths.value);
-    Ok(Call::new(config, place, out, (global.yes, can_ask, near.is_some())))
+    let from = near.map_or(CalledFrom::Here, Near::called_from);
+    Ok(Call::new(config, place, out, (global.yes, can_ask, from)))
 }
 
 /// Carries the call out where it is to be: outside of the run that this is inside of, on another machine, or here.
@@ -118,11 +122,11 @@ fn sent(call: &Call, cli: Cli, words: &[OsString], host: Option<String>) -> Ende
     if let Err(problem) = person_only::refuse(call, cli.verb(), words, host.is_some()) {
         return finish(out, Err(not_begun(cli.verb(), problem)), Effect::None);
     }
-    if let Some(captured) = capture()
-        && let Some(store) = &captured.store
-        && let Some(words) = inside::words(&cli, words, captured)
+    if host.is_none()
+        && let Some(captured) = capture()
+        && let Some(words) = inside::words(call, &cli, words, captured)
     {
-        let ended = inside::ask(call, &words, store).map_err(|problem| call.with_remedy(problem));
+        let ended = inside::ask(call, &words, captured.door.as_ref()).map_err(|problem| call.with_remedy(problem));
         return finish(out, ended, Effect::None);
     }
     if let Some(host) = host {

@@ -10,6 +10,7 @@ use crate::face::call::Call;
 use crate::face::figures;
 use crate::face::screen::world::{Act, Ended};
 use crate::face::text::agent::undo::say as say_turns;
+use crate::face::text::diff::tool;
 use crate::face::text::snapshot::restore;
 use crate::face::text::{acts, discard, rewind};
 use crate::fs::AbsPath;
@@ -22,8 +23,8 @@ use crate::verb::resolve::guard::limited;
 use crate::verb::resolve::target::What;
 use crate::verb::snapshot::restore as restores;
 use crate::verb::{
-    Commit, Discard, Discarded, End, Named, Restore, Rollback, TakeBack, Target, TypedPath, Want, commit, discard as discards,
-    gate, redo, rewind as rewinds, rollback,
+    Commit, Discard, Discarded, End, HeldEdited, Named, Restore, Rollback, TakeBack, Target, TypedPath, Want, commit,
+    discard as discards, gate, redo, rewind as rewinds, rollback,
 };
 
 /// A deed of this screen that can be undone: what it was, and how, the first one first.
@@ -200,26 +201,26 @@ impl<'c> Acts<'c> {
         self.ended(done, format!("restore from snapshot {n}"), |_, made| rolls_back(made))
     }
 
-    /// Acts on what is picked of a session.
-    pub fn on_session(&mut self, id: &Id, act: Act, picked: Picked) -> Ended {
+    /// Acts on what is picked of a session, for a reason.
+    pub fn on_session(&mut self, id: &Id, act: Act, (picked, reason): (Picked, Option<String>)) -> Ended {
         let before = match self.stand(id) {
             Ok(stand) => stand,
             Err(problem) => return Ended::Refused(lines_of(&problem)),
         };
         match act {
-            Act::Commit if before.status == Status::RolledBack => self.redo(id, picked),
-            Act::Commit => self.commit(id, picked),
-            Act::RollBack => self.roll_back(id, picked),
-            Act::Discard => self.discard(id, &before, picked),
+            Act::Commit if before.status == Status::RolledBack => self.redo(id, picked, reason),
+            Act::Commit => self.commit(id, picked, reason),
+            Act::RollBack => self.roll_back(id, picked, reason),
+            Act::Discard => self.discard(id, &before, (picked, reason)),
             Act::Merge => self.merge(id, &before, &picked),
             Act::Restore => Ended::Refused(vec!["a session has nothing to restore".into()]),
         }
     }
 
-    fn commit(&mut self, id: &Id, picked: Picked) -> Ended {
+    fn commit(&mut self, id: &Id, picked: Picked, reason: Option<String>) -> Ended {
         let (paths, what) = (paths(&picked), deed("commit", &picked));
         let done = self.verb(Some(("commit", id)), |call| {
-            let acted = commit::commit(call, &Commit::of(of_picks(id, picked)))?;
+            let acted = commit::commit(call, &Commit::of(of_picks(id, picked, reason)))?;
             acts::end(call, acted.as_ref())?;
             Ok(acted.map(|acted| (acts::headlines(&acted), Some(acted.session))))
         });
@@ -230,12 +231,12 @@ impl<'c> Acts<'c> {
         })
     }
 
-    fn redo(&mut self, id: &Id, picked: Picked) -> Ended {
+    fn redo(&mut self, id: &Id, picked: Picked, reason: Option<String>) -> Ended {
         if picked.0.iter().any(|pick| pick.taken != Taken::Whole) {
             return Ended::Refused(vec!["what was rolled back is committed again by whole files: a chooses all of one".into()]);
         }
         let (paths, what) = (paths(&picked), deed("redo", &picked));
-        let done = self.redone(id, of_picks(id, picked));
+        let done = self.redone(id, of_picks(id, picked, reason));
         self.ended(done, what, |_, made| made.map(|made| Undo::RollBack(made, paths)).into_iter().collect())
     }
 
@@ -247,9 +248,9 @@ impl<'c> Acts<'c> {
         })
     }
 
-    fn roll_back(&mut self, id: &Id, picked: Picked) -> Ended {
+    fn roll_back(&mut self, id: &Id, picked: Picked, reason: Option<String>) -> Ended {
         let (paths, what) = (paths(&picked), deed("rollback", &picked));
-        let done = self.rolled_back(id, of_picks(id, picked));
+        let done = self.rolled_back(id, of_picks(id, picked, reason));
         self.ended(done, what, |_, made| match made {
             Some(made) if made == *id => vec![Undo::Redo(made, paths)],
             made => rolls_back(made),
@@ -272,16 +273,17 @@ impl<'c> Acts<'c> {
         })
     }
 
-    fn discard(&mut self, id: &Id, before: &Stand, picked: Picked) -> Ended {
+    fn discard(&mut self, id: &Id, before: &Stand, (picked, reason): (Picked, Option<String>)) -> Ended {
         let what = deed("discard", &picked);
-        let done =
-            self.verb(None, |call| match discards::discard(call, &Discard { of: of_picks(id, picked), end: End::Aside })? {
+        let done = self.verb(None, |call| {
+            match discards::discard(call, &Discard { of: of_picks(id, picked, reason), end: End::Aside })? {
                 Discarded::Part(Some(part)) => {
                     discard::say_part(&call.out, &part);
                     Ok(Some((vec![discard::part_headline(&part)], None)))
                 }
                 Discarded::Part(None) | Discarded::Sessions(_) => Ok(None),
-            });
+            }
+        });
         self.ended(done, what, |acts, _| acts.back_to(id, before))
     }
 
@@ -299,12 +301,14 @@ impl<'c> Acts<'c> {
         self.ended(done, deed("merge", picked), |acts, _| acts.back_to(id, before))
     }
 
-    /// Notes that the person's editor changed what is held. No lines: it changed nothing.
-    pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Vec<String>, Error>) -> Ended {
-        match done {
-            Ok(lines) if lines.is_empty() => Ended::Done(vec!["nothing was edited".into()]),
-            done => self.ended(done.map(Made::of), "edit".into(), |acts, _| acts.back_to(id, before)),
-        }
+    /// Notes that a program of the person's changed what is held; `None` if it changed nothing.
+    pub fn edited(&mut self, id: &Id, before: &Stand, done: Result<Option<HeldEdited>, Error>) -> Ended {
+        let done = match done {
+            Ok(None) => return Ended::Done(vec!["nothing was edited".into()]),
+            Ok(Some(edited)) => Ok(Made::of(vec![tool::edited(&self.call.out, &edited)])),
+            Err(problem) => Err(problem),
+        };
+        self.ended(done, "edit".into(), |acts, _| acts.back_to(id, before))
     }
 
     /// The call that the screen was opened by.
@@ -313,11 +317,17 @@ impl<'c> Acts<'c> {
     }
 
     /// Opens a path in the tool for differences, on the terminal.
-    pub fn tool(&self, of: Compare<'_>, path: &AbsPath) -> Ended {
+    pub fn tool(&mut self, of: Compare<'_>, path: &AbsPath) -> Ended {
         let call = self.call.again();
-        match of.in_tool(&call, path).and_then(|()| call.out.finish()) {
-            Ok(()) => Ended::Done(Vec::new()),
-            Err(problem) => Ended::Refused(lines_of(&problem)),
+        let before = match &of {
+            Compare::Session(id) => self.stand(id).ok().map(|before| (Id::clone(id), before)),
+            Compare::Pair(..) | Compare::Snapshot(..) => None,
+        };
+        match (of.in_tool(&call, path).and_then(|edited| call.out.finish().map(|()| edited)), before) {
+            (Ok(None), _) => Ended::Done(Vec::new()),
+            (edited, Some((id, before))) => self.edited(&id, &before, edited),
+            (Ok(Some(edited)), None) => Ended::Done(vec![tool::edited(&self.call.out, &edited)]),
+            (Err(problem), None) => Ended::Refused(lines_of(&problem)),
         }
     }
 
@@ -403,8 +413,8 @@ fn rolls_back(made: Option<Id>) -> Vec<Undo> {
     made.map(|id| Undo::RollBack(id, Vec::new())).into_iter().collect()
 }
 
-fn of_picks(id: &Id, picked: Picked) -> Target {
-    Target { what: What::Picked(picked), ..Target::all(id.as_str()) }
+fn of_picks(id: &Id, picked: Picked, reason: Option<String>) -> Target {
+    Target { what: What::Picked(picked), reason, ..Target::all(id.as_str()) }
 }
 
 fn deed(verb: &str, picked: &Picked) -> String {

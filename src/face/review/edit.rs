@@ -1,24 +1,19 @@
-//! `e` of the screen: a held file in the person's editor. What that writes is held, as a choice of the person.
+//! `e` of the screen: a held file in the person's editor. What that writes is held, as a step of the session.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::acts::Acts;
-use crate::capture::{Choice, choose, may_choose};
-use crate::compare::{Content, OnTree, Sources};
+use crate::compare::is_binary;
 use crate::error::{At, Error, shell_word};
 use crate::face::call::Call;
 use crate::face::screen::world::Ended;
 use crate::face::text::parts::edit::edit;
-use crate::fs::{Dir, OnSignal, interrupt};
-use crate::session::{Arg, Change, Id, Side};
-use crate::tree::{Hash, Meta, State, What};
-use crate::verb::Want;
-
-/// The most bytes that are edited.
-const MOST: u64 = 64 << 20;
+use crate::fs::Dir;
+use crate::session::{Arg, Change, Id};
+use crate::tree::Hash;
+use crate::verb::{HeldEdit, HeldEdited, error, held_edit};
 
 impl Acts<'_> {
     /// Opens what a session holds at a path in the editor.
@@ -31,69 +26,29 @@ impl Acts<'_> {
         self.edited(id, &before, done)
     }
 
-    /// The lines are empty if nothing was changed.
-    fn try_edit(&self, id: &Id, shown: &Change) -> Result<Vec<String>, Error> {
-        let call = self.call();
-        let path = &shown.path;
-        let Some(after) = shown.after.as_ref().filter(|after| after.is_file()) else {
-            return Err(Error::refused(format!("{path}: no file is held there that could be edited")));
-        };
-        if after.size() > MOST {
-            return Err(Error::refused(format!("{path}: it is too large to be edited here")));
+    /// `None` if nothing was changed.
+    fn try_edit(&self, id: &Id, change: &Change) -> Result<Option<HeldEdited>, Error> {
+        let (call, path) = (self.call(), &change.path);
+        let old = held_edit::content(&call.store_with(id.as_str())?.session(id)?, change)?;
+        if is_binary(&old) {
+            return Err(error::is_binary(path));
         }
-        let old = self.held(id, shown)?;
         let draft = Draft::make(call, path.name(), &old)?;
         let new = match draft.edited() {
-            Ok(new) => new,
-            Err(problem) => {
+            Ok(new) if new != old => new,
+            nothing => {
                 draft.remove(call);
-                return Err(problem);
+                return nothing.map(|_| None);
             }
         };
-        if new == old {
-            draft.remove(call);
-            return Ok(Vec::new());
-        }
-        match self.take(id, shown, after, new) {
-            Ok(line) => {
-                draft.remove(call);
-                Ok(vec![line])
-            }
-            // What somebody wrote is not thrown away.
-            Err(problem) => {
-                Err(problem.with_remedy(format!("what you wrote is kept: {}", shell_word(draft.path.as_os_str().as_bytes()))))
-            }
-        }
-    }
-
-    /// Makes a session hold what was written. Returns what a person is told.
-    fn take(&self, id: &Id, shown: &Change, after: &State, new: Vec<u8>) -> Result<String, Error> {
-        let (call, path) = (self.call(), &shown.path);
-        let (store, mut session) = call.locked(id.as_str(), Want::Discard)?;
-        may_choose(&session)?;
-        let changes = session.changes()?;
-        let change = changes.list.iter().find(|change| change.path == *path).filter(|change| change.after == shown.after);
-        let Some(change) = change else {
-            return Err(Error::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")));
-        };
-        interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
-        let _noting = interrupt::note(OnSignal::GoesOn);
-        let what = What::File { size: new.len() as u64, hash: Some(Hash::of(&new)), index: None };
-        let state = State { what, meta: Meta { mtime: crate::fs::now(), ..after.meta.clone() } };
         let words = [&b"recant"[..], b"review", id.tail().as_bytes(), b"edit", path.as_bytes()].map(|word| Arg(word.to_vec()));
-        let choice = Choice { path: path.clone(), before: change.before.clone(), after: state, content: new };
-        choose(&call.fs, store, &mut session, words.to_vec(), (vec![choice], Vec::new()))?;
-        Ok(format!("session {} holds the edited {}", id.tail(), call.out.shown(path)))
-    }
-
-    fn held(&self, id: &Id, change: &Change) -> Result<Vec<u8>, Error> {
-        let session = self.call().store_with(id.as_str())?.session(id)?;
-        let mut bytes = Vec::new();
-        match Sources::of(&session)?.after(change, Side::Never, &OnTree::AsRecorded)? {
-            Content::File(file) => file.take(MOST).read_to_end(&mut bytes).at("read", &change.path)?,
-            Content::Gone(why) => return Err(Error::refused(format!("{}: {why}", change.path))),
-        };
-        Ok(bytes)
+        let edits = vec![HeldEdit { path: path.clone(), old: Hash::of(&old), new }];
+        // What somebody wrote is not thrown away.
+        let held = held_edit::edit(call, id.as_str(), edits, words.to_vec()).map_err(|problem| {
+            problem.with_remedy(format!("what you wrote is kept: {}", shell_word(draft.path.as_os_str().as_bytes())))
+        })?;
+        draft.remove(call);
+        Ok(Some(held))
     }
 }
 

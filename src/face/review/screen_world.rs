@@ -3,7 +3,7 @@
 use super::acts::Acts;
 use super::compare::Compare;
 use super::error_lines::said;
-use super::{lists, pair, session, snapshot};
+use super::{lists, pair, session as of_session, snapshot};
 use crate::compare::Taken;
 use crate::error::Error;
 use crate::face::args;
@@ -11,13 +11,13 @@ use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::screen::world;
 use crate::face::screen::world::{Act, Decision, Look, Place, Planned, Program, Row, ViewedChanges, World};
-use crate::fs::{AbsPath, interrupt};
+use crate::fs::{AbsPath, Presence, interrupt};
 use crate::remedy::shell;
 use crate::session::Id;
-use crate::verb::Want;
 use crate::verb::agent::project_turns::Here;
 use crate::verb::parts::picks;
 use crate::verb::resolve::find_session;
+use crate::verb::{Want, to_decide};
 use std::io::IsTerminal;
 
 /// The subject that the screen was opened for.
@@ -35,8 +35,12 @@ struct Reviewed<'c> {
     store: AbsPath,
     subject: Subject,
     acts: Acts<'c>,
+    /// Shows that the session is looked at; a hint, which may be missing.
+    presence: Option<Presence>,
     /// True if the project has turns of agents.
     has_turns: bool,
+    /// With `--next`: the sessions that were shown.
+    shown: Option<Vec<Id>>,
 }
 
 /// Shows the screen.
@@ -45,16 +49,31 @@ struct Reviewed<'c> {
 /// There is no terminal, or a small one (2); what is to be shown cannot be read.
 pub fn review(call: &Call, args: &args::Review) -> Result<Ended, Error> {
     refuse_without_terminal(call)?;
-    let subject = subject(call, args)?;
+    let waiting = if args.next { to_decide(call)? } else { Vec::new() };
+    let subject = match waiting.first() {
+        Some(id) => session(call, Some(id.as_str()))?,
+        None if args.next => {
+            call.out.note(NOTHING_WAITS);
+            return Ok(Ended::Done);
+        }
+        None => subject(call, args)?,
+    };
     let store = call.store_path()?;
     let has_turns = Here::find(call).is_ok_and(|here| here.all().is_ok_and(|turns| !turns.is_empty()));
     let names = call.out.names();
-    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns };
+    let mut reviewed = Reviewed { call, store, subject, acts: Acts::new(call), has_turns, shown: None, presence: None };
+    reviewed.show_presence();
+    reviewed.shown = args.next.then(|| reviewed.session().cloned().into_iter().collect());
     let show = Box::new(move |path: &AbsPath| names.show(path));
     crate::face::screen::show(&mut reviewed, show, call.out.is_colored()).map_err(Error::refused)?;
     reviewed.acts.said().iter().for_each(|line| call.out.say(line));
+    if args.next && to_decide(call)?.is_empty() {
+        call.out.note(NOTHING_WAITS);
+    }
     Ok(interrupt::status().map_or(Ended::Done, Ended::Asked))
 }
+
+const NOTHING_WAITS: &str = "nothing waits";
 
 /// The smallest window: the screen's own words say the same while it is resized.
 const SMALLEST: (u16, u16) = (80, 24);
@@ -95,21 +114,41 @@ fn subject(call: &Call, args: &args::Review) -> Result<Subject, Error> {
         _ => None,
     };
     let key = held.as_ref().map(Id::as_str).or(args.id.as_deref());
-    let (store, session) = call.looked_at(key)?;
-    let id = session.id().clone();
-    crate::verb::diff::refuse_discarded(&session)?;
-    call.looked(store, &session);
-    match &args.with {
-        None => Ok(Subject::Session(id)),
-        Some(other) => {
+    let subject = session(call, key)?;
+    match (subject, &args.with) {
+        (Subject::Session(id), Some(other)) => {
             let (_, other) = call.looked_at(Some(other))?;
             crate::verb::diff::refuse_discarded(&other)?;
             Ok(Subject::Pair(id, other.id().clone()))
         }
+        (subject, _) => Ok(subject),
     }
 }
 
+/// A session, which the person looks at from now on.
+fn session(call: &Call, key: Option<&str>) -> Result<Subject, Error> {
+    let (store, session) = call.looked_at(key)?;
+    crate::verb::diff::refuse_discarded(&session)?;
+    call.looked(store, &session);
+    Ok(Subject::Session(session.id().clone()))
+}
+
 impl Reviewed<'_> {
+    /// With `--next`: the sessions that are still to be shown.
+    fn further(&self) -> Result<Vec<Id>, Error> {
+        let Some(shown) = &self.shown else { return Ok(Vec::new()) };
+        let mut waiting = to_decide(self.call)?;
+        waiting.retain(|id| !shown.contains(id));
+        Ok(waiting)
+    }
+
+    /// Shows that the session is looked at: an agent that waits goes on once the person has come to an end.
+    fn show_presence(&mut self) {
+        self.presence = None;
+        let shown = self.session().and_then(|id| of_session::opened(&self.store).ok()?.session(id).ok());
+        self.presence = shown.and_then(|session| session.show_review(&self.call.fs).ok().flatten());
+    }
+
     fn session(&self) -> Option<&Id> {
         match &self.subject {
             Subject::Session(id) => Some(id),
@@ -124,8 +163,8 @@ impl World for Reviewed<'_> {
         let has_turns = self.has_turns;
         match (place, &self.subject) {
             (Place::Turn(n), _) => snapshot::of_turn(self.call, *n),
-            (Place::Step(n), Subject::Session(id)) => session::of_step(store, id.clone(), *n),
-            (_, Subject::Session(id)) => session::look(store, id.clone(), has_turns),
+            (Place::Step(n), Subject::Session(id)) => of_session::of_step(store, id.clone(), *n),
+            (_, Subject::Session(id)) => of_session::look(store, id.clone(), has_turns),
             (_, Subject::Pair(old, new)) => pair::look(store, old.clone(), new.clone()),
             (_, Subject::Snapshot(directory, n)) => snapshot::look(store, directory.clone(), *n, has_turns),
         }
@@ -138,7 +177,7 @@ impl World for Reviewed<'_> {
         }
         match &self.subject {
             Subject::Session(id) => {
-                let planned = session::pick(&self.store, id, seen, act, parts)?;
+                let planned = of_session::pick(&self.store, id, seen, act, parts)?;
                 let notes = planned.notes.iter().map(|note| self.call.out.sentence(note)).collect();
                 Ok(Planned { notes, ..planned })
             }
@@ -150,13 +189,33 @@ impl World for Reviewed<'_> {
         match (&self.subject, deed) {
             (_, Decision::Undo) => self.acts.undo(),
             (_, Decision::UndoTurn(n)) => self.acts.undo_turn(n),
-            (Subject::Session(id), Decision::Picked(act, picked)) => self.acts.on_session(&id.clone(), act, picked),
+            (Subject::Session(id), Decision::Picked(act, picked, reason)) => {
+                self.acts.on_session(&id.clone(), act, (picked, reason))
+            }
             (Subject::Session(id), Decision::Rewind(n)) => self.acts.rewind(&id.clone(), n),
-            (Subject::Snapshot(directory, n), Decision::Picked(_, picked)) => {
+            (Subject::Snapshot(directory, n), Decision::Picked(_, picked, _)) => {
                 self.acts.restore(&self.store.clone(), &directory.clone(), *n, &picked)
             }
             (_, Decision::Picked(..) | Decision::Rewind(_)) => world::Ended::Refused(vec!["this can only be looked at".into()]),
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    fn further(&self) -> usize {
+        // What cannot be read is said when the next one is looked for.
+        self.further().map_or(0, |further| further.len())
+    }
+
+    fn go_on(&mut self) -> Result<bool, String> {
+        let further = self.further().map_err(said)?;
+        let Some(id) = further.first() else { return Ok(false) };
+        self.subject = session(self.call, Some(id.as_str())).map_err(said)?;
+        self.shown.get_or_insert_default().push(id.clone());
+        self.show_presence();
+        Ok(true)
     }
 
     fn last(&self) -> Option<String> {

@@ -73,7 +73,7 @@ fn about(session: &Session) -> String {
     let ran = || {
         let (list, chain) = (session.steps().ok()?, header.chain());
         let step = list.steps.iter().rev().find(|step| chain.contains(&step.n) && !step.chosen)?;
-        Some(crate::face::text::steps::words(&step.argv))
+        Some(crate::face::text::steps::words(&step.command.argv))
     };
     let ran = if header.steps.is_some() && !session.is_so_far() { ran() } else { None };
     ran.or_else(|| header.command.as_deref().map(shown)).unwrap_or_default()
@@ -268,7 +268,7 @@ pub fn of_step(store: AbsPath, id: Id, n: u32) -> Look {
         Ok(Some(ViewedChanges {
             title: title(&session.header),
             state: String::new(),
-            about: crate::face::text::steps::words(&step.argv),
+            about: crate::face::text::steps::words(&step.command.argv),
             notes: Vec::new(),
             may: AllowedActs { steps: true, ..AllowedActs::default() },
             mark: Hash::of(format!("step {n}").as_bytes()),

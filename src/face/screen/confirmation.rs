@@ -21,6 +21,8 @@ pub struct Ask {
     pub lines: Vec<String>,
     /// The first of the lines that is shown.
     pub top: usize,
+    /// The reason as it is typed.
+    pub typing: Option<String>,
 }
 
 impl Ask {
@@ -57,11 +59,32 @@ impl Ask {
         lines.push(String::new());
         let digest: String = picked.digest().to_string().chars().take(SHORT).collect();
         lines.push(format!("digest {digest}: if anything of it changes before you answer, it is asked again"));
-        Self { deed: Decision::Picked(act, picked), question, lines, top: 0 }
+        Self::plain(Decision::Picked(act, picked, None), question, lines)
     }
 
     pub fn plain(deed: Decision, question: String, lines: Vec<String>) -> Self {
-        Self { deed, question, lines, top: 0 }
+        Self { deed, question, lines, top: 0, typing: None }
+    }
+
+    /// The reason that was given; the inner `None` if there is none, the outer one for an act that takes none.
+    pub fn reason(&mut self) -> Option<&mut Option<String>> {
+        match &mut self.deed {
+            Decision::Picked(act, _, reason) if act.takes_reason() => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Begins to type a reason, at the one that was given.
+    pub fn begin_reason(&mut self) {
+        self.typing = self.reason().map(|reason| reason.clone().unwrap_or_default());
+    }
+
+    /// Takes what was typed as the reason.
+    pub fn keep_reason(&mut self) {
+        let typed = self.typing.take().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        if let Some(reason) = self.reason() {
+            *reason = typed;
+        }
     }
 }
 

@@ -94,6 +94,10 @@ impl Screen<'_> {
         }
     }
 
+    pub fn leave_all(&mut self) {
+        (self.ends, self.ends_all) = (true, true);
+    }
+
     pub fn set_beside(&mut self) {
         self.beside = !self.beside;
         if self.beside && self.width < SMALLEST.0 {
@@ -167,7 +171,7 @@ impl Screen<'_> {
             self.outline.reveal(n);
             self.list();
             if let Listed::Tree(rows) = &self.listed {
-                self.at = rows.iter().position(|row| *row == n).unwrap_or(self.at);
+                self.at = rows.iter().rposition(|row| *row == n).unwrap_or(self.at);
             }
         } else if let Listed::Flat(rows) = &self.listed {
             self.at = rows.iter().position(|row| *row == i).unwrap_or(self.at);

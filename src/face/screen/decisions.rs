@@ -163,12 +163,12 @@ impl Screen<'_> {
 
     /// Does what was confirmed, and looks again. What changed meanwhile is said, and asked again.
     pub fn perform(&mut self, deed: Decision) {
-        let again = match &deed {
-            Decision::Picked(act, _) => Some(*act),
-            _ => None,
+        let (again, reason) = match &deed {
+            Decision::Picked(act, _, reason) => (Some(*act), reason.clone()),
+            _ => (None, None),
         };
         let merged: Vec<AbsPath> = match &deed {
-            Decision::Picked(Act::Merge, picked) => picked.0.iter().map(|pick| pick.path.clone()).collect(),
+            Decision::Picked(Act::Merge, picked, _) => picked.0.iter().map(|pick| pick.path.clone()).collect(),
             _ => Vec::new(),
         };
         let ended = self.world.perform(deed);
@@ -184,7 +184,15 @@ impl Screen<'_> {
             let merged: Vec<usize> = merged.iter().filter_map(at).collect();
             self.chosens.turn(merged);
         }
+        let is_left = self.seen.may.commit && !self.seen.changes.is_empty();
+        self.is_decided = is_done && again.is_some() && !is_left && self.world.goes_on();
         self.show_outcome("Not done", ended, again);
+        self.ends |= self.is_decided && matches!(self.mode, Mode::Usual);
+        if let Mode::Asking(ask) = &mut self.mode
+            && let Some(kept) = ask.reason()
+        {
+            *kept = reason;
+        }
     }
 
     pub fn show_outcome(&mut self, title: &str, ended: Ended, again: Option<Act>) {

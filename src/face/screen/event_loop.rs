@@ -20,17 +20,29 @@ use crate::fs::{AbsPath, interrupt};
 const SOON: Duration = Duration::from_millis(15);
 const LATER: Duration = Duration::from_millis(200);
 
-/// Shows the screen until the person leaves, or a signal asks to end. `show` prints a path as people read it.
+/// Shows the screen until the person leaves, or a signal asks to end, and that of each further subject. `show` prints a path as people read
+/// it.
 ///
 /// # Errors
 /// The terminal cannot be used; what is to be shown cannot be read.
-pub fn show(world: &mut dyn World, show: Box<dyn Fn(&AbsPath) -> String>, is_colored: bool) -> Result<(), String> {
+pub fn show(world: &mut dyn World, mut show: Box<dyn Fn(&AbsPath) -> String>, is_colored: bool) -> Result<(), String> {
     // crossterm reads NO_COLOR by itself, and --color goes before that.
     crossterm::style::force_color_output(is_colored);
-    let mut screen = Screen::open(world, show, Theme::new(is_colored))?;
+    let mut screen = Screen::open(&mut *world, show, Theme::new(is_colored))?;
     let _noting = interrupt::note(interrupt::OnSignal::GoesOn);
     let mut terminal = Terminal::take().map_err(|error| format!("the terminal cannot be used: {error}"))?;
-    screen.run(&mut terminal).map_err(|error| format!("the terminal is gone: {error}"))
+    let gone = |error| format!("the terminal is gone: {error}");
+    loop {
+        screen.run(&mut terminal).map_err(gone)?;
+        let is_left = screen.ends_all || interrupt::signal_received().is_some() || terminal::panicked();
+        show = screen.show;
+        if is_left || !world.go_on()? {
+            return Ok(());
+        }
+        // What was typed ahead was meant for the one before.
+        terminal::drop_typed().map_err(gone)?;
+        screen = Screen::open(&mut *world, show, Theme::new(is_colored))?;
+    }
 }
 
 impl Screen<'_> {
@@ -63,7 +75,9 @@ impl Screen<'_> {
         }
         if self.is_small {
             // Nothing is seen of the rest: the one way is out.
-            self.ends = matches!(keys::command(key), Some(Command::Quit | Command::Leave));
+            if matches!(keys::command(key), Some(Command::Quit | Command::Leave)) {
+                self.leave_all();
+            }
             return Ok(());
         }
         match self.key(key) {

@@ -9,6 +9,7 @@ use super::keys::Command;
 use super::side_list::Listing;
 use super::state::{Mode, Screen, Wish};
 use super::world::{Act, Decision, Place, Program};
+use crate::session::REASON;
 
 impl Screen<'_> {
     /// Takes a key; what it asks for beyond the screen is let go.
@@ -19,7 +20,7 @@ impl Screen<'_> {
 
     pub fn key(&mut self, key: KeyEvent) -> Wish {
         if keys::command(key) == Some(Command::Leave) {
-            self.ends = true;
+            self.leave_all();
             return Wish::Nothing;
         }
         match &mut self.mode {
@@ -62,18 +63,29 @@ impl Screen<'_> {
             Some(Command::Up) => *top = top.saturating_sub(1),
             Some(Command::PageDown | Command::Choose) => *top += page,
             Some(Command::PageUp) => *top = top.saturating_sub(page),
-            Some(Command::Quit | Command::Enter | Command::Help) => self.mode = Mode::Usual,
+            Some(Command::Quit | Command::Enter | Command::Help) => {
+                self.mode = Mode::Usual;
+                self.ends |= self.is_decided;
+            }
             _ => {}
         }
     }
 
     pub fn answer(&mut self, key: KeyEvent) -> Wish {
         let Mode::Asking(ask) = &mut self.mode else { return Wish::Nothing };
+        if ask.typing.is_some() {
+            type_reason(ask, key);
+            return Wish::Nothing;
+        }
         match (key.code, keys::command(key)) {
             (KeyCode::Char('y'), _) if key.modifiers.is_empty() => {
                 let deed = ask.deed.clone();
                 self.mode = Mode::Usual;
                 Wish::Do(deed)
+            }
+            (KeyCode::Char('m'), _) if key.modifiers.is_empty() => {
+                ask.begin_reason();
+                Wish::Nothing
             }
             (KeyCode::Char('n'), _) | (_, Some(Command::Quit)) => {
                 self.mode = Mode::Usual;
@@ -183,10 +195,22 @@ impl Screen<'_> {
             Command::Notes => self.notes(),
             Command::Help => self.mode = Mode::Helping(0),
             Command::Quit => self.leave(),
-            Command::Leave => self.ends = true,
+            Command::Leave => self.leave_all(),
             Command::Stop => return Wish::Stop,
             Command::Redraw => return Wish::Redraw,
         }
         Wish::Nothing
+    }
+}
+
+fn type_reason(ask: &mut Ask, key: KeyEvent) {
+    let Some(text) = &mut ask.typing else { return };
+    match key.code {
+        KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => text.clear(),
+        KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) && text.len() + c.len_utf8() <= REASON => text.push(c),
+        KeyCode::Backspace => drop(text.pop()),
+        KeyCode::Enter => ask.keep_reason(),
+        KeyCode::Esc => ask.typing = None,
+        _ => {}
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::fs::{AbsPath, Shown};
 use crate::session::{Change, Sort};
-use crate::tree::{Object, State};
+use crate::tree::{Danger, Generated, Object, State, generated, is_vcs};
 
 /// A directory with more changes than this begins folded, where there are more than [`FEW`] and not all lie in it.
 const LARGE: usize = 20;
@@ -82,6 +82,25 @@ pub fn size(change: &Change) -> u64 {
     of(&change.after).or(of(&change.before.object)).unwrap_or(0)
 }
 
+/// True for the directory of a package manager, a cache or version control, or what lies in one: nobody edits there. What compilers make may
+/// lie in a directory of sources.
+fn is_made(label: &str) -> bool {
+    let is_known = |name: &[u8]| is_vcs(name) || generated(name).is_some_and(|kind| kind != Generated::Built);
+    label.split('/').any(|name| is_known(name.as_bytes()))
+}
+
+fn is_dangerous(change: &Change) -> bool {
+    change.danger().is_some()
+}
+
+/// The changes that a person should see before all others, by index, the most dangerous first.
+pub fn dangerous(changes: &[Change]) -> Vec<usize> {
+    let mut found: Vec<(u8, usize)> =
+        (0..changes.len()).filter_map(|i| changes[i].danger().map(|danger| (Danger::place(Some(danger)), i))).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, i)| i).collect()
+}
+
 /// A path of the tree: a change, a directory with changes below it, or both.
 #[derive(Debug)]
 pub struct Node {
@@ -115,7 +134,9 @@ impl Outline {
         let mut outline = Self { nodes: building.nodes };
         let all = changes.len();
         for node in &mut outline.nodes {
-            node.is_folded = all > FEW && node.is_parent && node.range.len() > LARGE && node.range.len() < all;
+            let is_large = all > FEW && node.range.len() > LARGE;
+            let is_made = node.depth > 0 && is_made(&node.label) && !changes[node.range.clone()].iter().any(is_dangerous);
+            node.is_folded = (is_large || is_made) && node.is_parent && node.range.len() < all;
         }
         outline
     }
@@ -300,12 +321,14 @@ impl Building<'_> {
 mod tests {
     use crate::face::screen::outline::*;
     use crate::session::Before;
+    use crate::tree::{Meta, What};
 
     fn changes(paths: &[&str]) -> Vec<Change> {
-        let mut changes: Vec<Change> = paths
-            .iter()
-            .map(|path| Change::new(0, AbsPath::parse(path).unwrap(), Before { object: None, print: None }, None))
-            .collect();
+        let meta = Meta { mode: 0o644, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
+        let file = State { what: What::File { size: 0, hash: None, index: None }, meta };
+        let change =
+            |path: &&str| Change::new(0, AbsPath::parse(path).unwrap(), Before { object: None, print: None }, Some(file.clone()));
+        let mut changes: Vec<Change> = paths.iter().map(change).collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes
     }
@@ -332,6 +355,15 @@ mod tests {
         assert_eq!(drawn(&["/p/a", "/p/a.b", "/p/a/c", "/p/a0"]), "/p/ 4\n  a/* 2\n    c* 1\n  a.b* 1\n  a0* 1");
         assert_eq!(drawn(&["/"]), "/* 1");
         assert_eq!(drawn(&[]), "");
+    }
+
+    #[test]
+    fn what_programs_made_begins_folded_unless_something_in_it_is_dangerous() {
+        let of = |paths: &[&str]| drawn(paths).lines().map(str::trim).map(str::to_owned).collect::<Vec<_>>();
+        let made = ["/p/.git/objects/1", "/p/.git/index", "/p/a", "/p/node_modules/a/package.json", "/p/node_modules/b"];
+        assert_eq!(of(&made), ["/p/ 5", ".git/ 2", "a* 1", "node_modules/ 2"]);
+        assert_eq!(of(&["/p/.git/hooks/pre-commit", "/p/.git/index", "/p/build/a"]).len(), 7, "all of it is listed");
+        assert_eq!(of(&["/p/node_modules/a", "/p/node_modules/b"]).len(), 3, "there is nothing else");
     }
 
     #[test]

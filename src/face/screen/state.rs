@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::confirmation::Ask;
 use super::loader::{EACH, Loaded, Loader, Watcher};
-use super::outline::{Order, Outline, size};
+use super::outline::{Order, Outline, dangerous, size};
 use super::rows;
 use super::rows::Row;
 use super::selection::{Extent, Selection};
@@ -93,6 +93,10 @@ pub struct Screen<'w> {
     pub conflicts: Vec<bool>,
     pub loader: Loader,
     pub watcher: Watcher,
+    /// The changes that stand above all others in the order of paths, in their own place, too.
+    pub dangerous: Vec<usize>,
+    /// The number of rows that these have.
+    pub raised: usize,
     /// The order of the rows.
     pub order: Order,
     /// True if only what is chosen is listed.
@@ -129,6 +133,12 @@ pub struct Screen<'w> {
     pub is_small: bool,
     pub width: u16,
     pub ends: bool,
+    /// True if no further subject is shown either.
+    pub ends_all: bool,
+    /// The number of further subjects.
+    pub further: usize,
+    /// True once nothing is left to decide, and the next subject is shown as soon as that was read.
+    pub is_decided: bool,
 }
 
 impl<'w> Screen<'w> {
@@ -142,6 +152,7 @@ impl<'w> Screen<'w> {
         let outline = Outline::of(&seen.changes, &*show);
         let count = seen.changes.len();
         let (loader, watcher) = (Loader::start(&seen.contents), Watcher::start(&look, seen.mark));
+        let further = world.further();
         let mut screen = Self {
             world,
             show,
@@ -154,6 +165,8 @@ impl<'w> Screen<'w> {
             conflicts: vec![false; count],
             loader,
             watcher,
+            dangerous: dangerous(&seen.changes),
+            raised: 0,
             order: Order::Path,
             only_chosen: false,
             listed: Listed::Tree(Vec::new()),
@@ -172,12 +185,15 @@ impl<'w> Screen<'w> {
             by_lines: false,
             from_below: false,
             mode: Mode::Usual,
-            message: None,
+            message: (further > 0).then(|| (false, more(further))),
             found: None,
             fits: (1, 1),
             is_small: false,
             width: 0,
             ends: false,
+            ends_all: false,
+            further,
+            is_decided: false,
             seen,
         };
         screen.list();
@@ -309,8 +325,15 @@ impl<'w> Screen<'w> {
         };
         let changes = &self.seen.changes;
         let is_shown = |range: std::ops::Range<usize>| !self.only_chosen || self.chosens.of(range) != Extent::None;
+        self.raised = 0;
         self.listed = match self.order {
-            Order::Path => Listed::Tree(self.outline.listed(|node| is_shown(node.range.clone()))),
+            Order::Path => {
+                let raised = self.dangerous.iter().filter(|i| is_shown(**i..**i + 1));
+                let mut rows: Vec<usize> = raised.filter_map(|i| self.outline.of_change(*i)).collect();
+                self.raised = rows.len();
+                rows.extend(self.outline.listed(|node| is_shown(node.range.clone())));
+                Listed::Tree(rows)
+            }
             order => {
                 let mut rows: Vec<usize> = (0..changes.len()).filter(|i| is_shown(*i..*i + 1)).collect();
                 match order {
@@ -328,7 +351,8 @@ impl<'w> Screen<'w> {
         };
         let found = match &self.listed {
             Listed::Flat(rows) => rows.iter().position(|i| *i == under.start),
-            Listed::Tree(rows) => rows.iter().position(|n| Some(*n) == node).or_else(|| {
+            Listed::Tree(rows) if rows.get(self.at).copied() == node => Some(self.at),
+            Listed::Tree(rows) => rows.iter().rposition(|n| Some(*n) == node).or_else(|| {
                 rows.iter().rposition(|n| {
                     let range = &self.outline.node(*n).range;
                     *range == under || range.contains(&under.start)
@@ -337,6 +361,14 @@ impl<'w> Screen<'w> {
         };
         let last = self.listed.len().saturating_sub(1);
         self.at = found.filter(|_| !under.is_empty()).unwrap_or(self.at).min(last);
+    }
+}
+
+/// The words for further subjects.
+fn more(further: usize) -> String {
+    match further {
+        1 => "1 more session waits: q goes on to it".into(),
+        many => format!("{many} more sessions wait: q goes on to the next"),
     }
 }
 

@@ -29,7 +29,7 @@ fn file(size: u64) -> Object {
 fn change(path: &str, before: Object, after: Object) -> Change {
     let path = AbsPath::parse(path.as_bytes()).unwrap();
     let before = Before { object: before, print: None };
-    Change { n: 0, path, before, after, marks: Marks::default(), step: None, from: None }
+    Change { n: 0, path, before, after, marks: Marks::default(), step: None, from: None, original: None }
 }
 
 impl Paper {
@@ -295,7 +295,7 @@ fn a_question_names_what_would_be_done() {
       │ digest b4b69e944c00: if anything of it changes before you answer, it is │
       │ asked again                                                             │
       │                                                                         │
-      │ y yes   n no, back                                                      │
+      │ y yes   m give a reason   n no, back                                    │
       └─────────────────────────────────────────────────────────────────────────┘
                                       │
                                       │
@@ -360,7 +360,7 @@ fn the_keys_are_explained() {
             │   + ~ -   created, modified, deleted                        │
             │   m t     metadata alone, time alone                        │
             │   ✓       committed, where others are still held            │
-            │   !       a conflict, which m may merge; or it gives rights │
+            │   !       a conflict, which m may merge; or programs run it │
             └─────────────────────────────────────────────────────────────┘
                                       │
                                       │

@@ -2,7 +2,7 @@
 
 use super::confirmation::count;
 use super::loader::{Loader, Watcher};
-use super::outline::Outline;
+use super::outline::{Outline, dangerous};
 use super::selection::Selection;
 use super::state::{Counted, Focus, Listed, Mode, Screen};
 use super::world::{Place, ViewedChanges};
@@ -110,6 +110,7 @@ impl Screen<'_> {
         self.chosens = chosens;
         self.seen = seen;
         self.only_chosen &= !self.chosens.is_empty();
+        self.dangerous = dangerous(&self.seen.changes);
         // The rows are those of another tree.
         self.listed = Listed::Tree(Vec::new());
         if count == 0 {

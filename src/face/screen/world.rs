@@ -81,6 +81,11 @@ pub enum Act {
 }
 
 impl Act {
+    /// True for an act whose reason is kept, for the log and for an agent that waits.
+    pub fn takes_reason(self) -> bool {
+        matches!(self, Act::Commit | Act::Discard | Act::RollBack)
+    }
+
     pub fn verb(self) -> &'static str {
         match self {
             Act::Commit => "Commit",
@@ -103,7 +108,8 @@ pub struct Planned {
 /// Something that a person confirms.
 #[derive(Debug, Clone)]
 pub enum Decision {
-    Picked(Act, Picked),
+    /// An act on what is picked, and the reason for it.
+    Picked(Act, Picked, Option<String>),
     /// Makes the session stand at a step.
     Rewind(u32),
     /// Undoes a turn and the later ones.
@@ -142,6 +148,21 @@ pub trait World {
     /// They cannot be looked at.
     fn pick(&mut self, seen: &ViewedChanges, act: Act, parts: Vec<(usize, Taken)>) -> Result<Planned, String>;
     fn perform(&mut self, deed: Decision) -> Ended;
+    /// True where one subject after the other is shown.
+    fn goes_on(&self) -> bool {
+        false
+    }
+    /// The number of further subjects, of which each is shown after this one.
+    fn further(&self) -> usize {
+        0
+    }
+    /// Goes on to the next subject. False if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn go_on(&mut self) -> Result<bool, String> {
+        Ok(false)
+    }
     /// The calls that undo the last deed; `None` if there is none that can be undone.
     fn last(&self) -> Option<String>;
     /// The steps, the newest first, with the names of the columns.

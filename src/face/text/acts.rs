@@ -1,30 +1,87 @@
 //! `commit`, `rollback`, `redo`, `undo` and `confirm`, in words.
 
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use super::{discard, fact, waiting};
+use serde::Serialize;
+
+use super::{discard, fact, summary, waiting};
 use crate::capture::Rest;
 use crate::checkpoint::Large;
-use crate::compare::cut;
+use crate::compare::{Summary, cut};
 use crate::engine::{LeftPath, Report, Row, Verb};
-use crate::error::{Error, Kind, command};
+use crate::error::{Error, Kind, command, shell_word};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::find_store::all_whole;
 use crate::face::out::Out;
 use crate::face::{args, figures};
+use crate::fs::AbsPath;
 use crate::session::{Id, Status};
 use crate::tree::Danger;
-use crate::verb::error::untold;
+use crate::verb::error::{nothing_fits, untold};
+use crate::verb::policy;
+use crate::verb::resolve::guard::limited;
 use crate::verb::resolve::target::What;
-use crate::verb::{Acted, BroughtBack, Commit, How, PartOf, Rollback, Target, Undone, commit, confirm, redo, rollback, undo};
+use crate::verb::{
+    Acted, Allowed, BroughtBack, ByPolicy, Commit, How, PartOf, Rollback, Target, Undone, Waits, commit, confirm, redo, rollback,
+    undo,
+};
 
 /// Commits a session, or a part of it.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Error> {
     let &args::Commit { force, merge, accept_unsynced, confirm_within: within, patch, .. } = args;
     let of = target(&args.what, patch)?;
-    let acted = commit::commit(call, &Commit { of, force, merge, accept_unsynced, within })?;
+    let asked = Commit { of, force, merge, accept_unsynced, within };
+    let variable = limited(call).filter(|_| policy::is_set(call));
+    if let Some(variable) = variable.filter(|_| !asked.of.dry_run) {
+        return by_policy(call, variable, &asked);
+    }
+    let mut acted = commit::commit(call, &asked)?;
+    if let Some(acted) = acted.as_mut().filter(|_| variable.is_some()) {
+        let (fits, waits) = commit::foreseen(call, &asked)?;
+        acted.policy = Some(Allowed { fits, waits, command: None });
+    }
     end(call, acted.as_ref())
+}
+
+/// Commits for an agent what its person's policy allows, and says what waits.
+fn by_policy(call: &Call, variable: &'static str, asked: &Commit) -> Result<Ended, Error> {
+    let ByPolicy { acted, waits, session, step } = commit::by_policy(call, asked)?;
+    let command = command(format_args!("commit {}{}{}", session.tail(), at(step), still(asked, &waits)));
+    let Some(mut acted) = acted else {
+        let first = waits.first().map(|first| (&first.path, &*first.why));
+        return Err(nothing_fits(variable, first, waits.len(), command));
+    };
+    let command = (!waits.is_empty()).then(|| command.to_string());
+    let fits = acted.report.rows.len() as u64;
+    let allowed = acted.policy.insert(Allowed { fits, waits, command });
+    let is_all = allowed.waits.is_empty();
+    match end(call, Some(&acted))? {
+        Ended::Done if !is_all => Ok(Ended::With(Kind::LeftOut)),
+        ended => Ok(ended),
+    }
+}
+
+fn at(step: Option<u32>) -> String {
+    step.map(|step| format!("@{step}")).unwrap_or_default()
+}
+
+/// The paths that a call named and that still wait, each with a blank before it.
+fn still(asked: &Commit, waits: &[Waits]) -> String {
+    let words = asked.of.what.words().iter();
+    let waits = |path: &AbsPath| waits.iter().any(|one| one.path.is_under(path));
+    let paths = words.filter_map(|word| AbsPath::parse(word.path().as_os_str().as_bytes()).ok()).filter(waits);
+    paths.map(|path| format!(" {}", shell_word(path.as_bytes()))).collect()
+}
+
+/// Says what a person's policy leaves to the person.
+fn say_policy(out: &Out, Allowed { fits, waits, command }: &Allowed) {
+    out.warn_each(waits.iter().map(|Waits { path, why }| format!("{}: waits for a person: {why}", out.shown(path))));
+    match command {
+        Some(command) => out.note(format_args!("in a terminal of a person: {command}")),
+        None => out.note(format_args!("agent.policy allows {} of it", figures::count(*fits, "change"))),
+    }
 }
 
 /// Rolls a session back, or a part of it.
@@ -121,24 +178,40 @@ fn brought_back(out: &Out, back: &BroughtBack) {
 /// The session that a part left was not told of it yet.
 pub fn end(call: &Call, acted: Option<&Acted>) -> Result<Ended, Error> {
     let Some(acted) = acted else { return Ok(Ended::Done) };
-    say(&call.out, acted);
+    say(call, acted);
     if let Some((of, Rest::Untold(why))) = &acted.rest {
         return Err(untold(why, of, &acted.session));
     }
     Ok(if acted.is_whole() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
+/// An act as JSON has it; with `--dry-run` with its summary.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    acted: &'a Acted,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Summary>,
+}
+
 /// Reports an act.
-fn say(out: &Out, acted: &Acted) {
+fn say(call: &Call, acted: &Acted) {
+    let out = &call.out;
     if !out.is_text() {
-        out.document(acted);
+        let summary = acted.report.dry_run.then(|| acted.summary(call)).flatten().map(|(summary, _)| summary);
+        out.document(&Told { acted, summary });
     } else {
         match &acted.part_of {
-            Some(of) if of.is_back => say_back(out, acted, of),
-            Some(of) => say_part(out, acted, of),
-            None => say_text(out, acted),
+            Some(of) if of.is_back => say_back(call, acted, of),
+            Some(of) => say_part(call, acted, of),
+            None => say_text(call, acted),
         }
         acted.waiting.iter().for_each(|waiting| waiting::say(out, waiting));
+        acted
+            .policy
+            .iter()
+            .filter(|policy| policy.command.is_some() || acted.report.dry_run)
+            .for_each(|policy| say_policy(out, policy));
     }
     if let (None, Some((of, rest))) = (&acted.part_of, &acted.rest) {
         fact::rest(out, of, &acted.session, rest);
@@ -149,9 +222,9 @@ fn say(out: &Out, acted: &Acted) {
 }
 
 /// Reports that a part of session `of` was taken back by a session of its own.
-fn say_back(out: &Out, acted: &Acted, of: &PartOf) {
-    let (report, whole) = (&acted.report, of.session.tail());
-    list_rows(out, report, &command(format_args!("rollback {whole} … --dry-run -v")));
+fn say_back(call: &Call, acted: &Acted, of: &PartOf) {
+    let (out, report, whole) = (&call.out, &acted.report, of.session.tail());
+    list_rows(call, acted, &command(format_args!("rollback {whole} … --dry-run -v")));
     report.notes.iter().for_each(|note| out.warn(note));
     out.note(headline(acted));
     if !report.dry_run {
@@ -160,15 +233,15 @@ fn say_back(out: &Out, acted: &Acted, of: &PartOf) {
 }
 
 /// Reports the commit of a part of a session.
-fn say_part(out: &Out, acted: &Acted, of: &PartOf) {
-    let (report, whole) = (&acted.report, of.session.tail());
+fn say_part(call: &Call, acted: &Acted, of: &PartOf) {
+    let (out, report, whole) = (&call.out, &acted.report, of.session.tail());
     if report.dry_run {
-        list_rows(out, report, &command(format_args!("commit {whole} … --dry-run -v")));
+        list_rows(call, acted, &command(format_args!("commit {whole} … --dry-run -v")));
         report.notes.iter().for_each(|note| out.warn(note));
         out.note(headline(acted));
         return;
     }
-    say_text(out, acted);
+    say_text(call, acted);
     out.note(rest(acted, of));
 }
 
@@ -205,7 +278,9 @@ fn named(acted: &Acted) -> String {
     format!("{}{name}", acted.session.tail())
 }
 
-fn list_rows(out: &Out, report: &Report, whole: &str) {
+/// Prints what was done to each path, or to many together.
+fn list_rows(call: &Call, acted: &Acted, whole: &str) {
+    let (out, report) = (&call.out, &acted.report);
     let row = |row: &Row| {
         let over = if row.over && report.dry_run { ", over what was changed since" } else { "" };
         let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
@@ -214,12 +289,14 @@ fn list_rows(out: &Out, report: &Report, whole: &str) {
     if out.is_kept() {
         return;
     }
-    let mut rows: Vec<&Row> = report.rows.iter().collect();
+    let summed = if out.is_verbose() || out.is_quiet() { None } else { acted.summary(call) };
+    let (summary, mut rows) = summed.unwrap_or_else(|| (Summary::default(), report.rows.iter().collect()));
     rows.sort_by_key(|row| Danger::place(row.danger));
     // What gives rights must not be missed.
     let rights = rows.iter().take_while(|row| Danger::place(row.danger) == 0).count();
     let listed = if out.is_quiet() { &rows[..rights] } else { &rows[..] };
     out.first_of(listed.iter().copied().map(row), whole);
+    summary::print(out, &summary, whole);
     let shown = cut(listed.len(), out.limit()).0;
     marked(out, listed[shown..].iter().filter(|row| row.danger.is_some()).count());
 }
@@ -232,10 +309,11 @@ pub fn marked(out: &Out, count: usize) {
     }
 }
 
-fn say_text(out: &Out, acted: &Acted) {
+fn say_text(call: &Call, acted: &Acted) {
+    let out = &call.out;
     let (report, tail, dry_run) = (&acted.report, acted.session.tail(), acted.report.dry_run);
     let whole = whole_list(report, tail);
-    list_rows(out, report, &whole);
+    list_rows(call, acted, &whole);
     say_skipped(out, &report.left, &whole);
     report.large.iter().for_each(|large| out.note(said_of(large, &out.shown(&large.path))));
     report.notes.iter().for_each(|note| out.warn(note));

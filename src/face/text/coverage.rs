@@ -81,6 +81,7 @@ fn word(how: How) -> &'static str {
         How::ReadOnly => "read-only",
         How::Passed => "real",
         How::Hidden => "hidden",
+        How::Closed => "closed",
         How::Private => "private",
         How::Scratch => "dropped at the end",
         How::Uncovered => "not held: read-only",

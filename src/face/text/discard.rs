@@ -54,7 +54,7 @@ fn say(call: &Call, done: &Sessions, is_whole: bool) {
     }
     let whose = match &done.discarded[..] {
         [] if done.skipped.is_empty() && is_whole => {
-            let place = if call.is_far { "on this machine" } else { "in this project" };
+            let place = if call.is_far() { "on this machine" } else { "in this project" };
             return out.note(format_args!("no pending session {place}: nothing to discard"));
         }
         [] => return,
@@ -79,7 +79,10 @@ fn headline(done: &Sessions) -> String {
     let held = format!("{changes}{}{cut_off}, {bytes}", steps.unwrap_or_default());
     let (is, would) = if done.dry_run { ("would be", " would be") } else { ("is", "") };
     match &done.discarded[..] {
-        [one] => format!("session {} {is} {discarded}: {held}", one.session),
+        [one] => {
+            let name = one.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("session {}{name} {is} {discarded}: {held}", one.session.tail())
+        }
         many => format!("{}{would} {discarded}: {held}", figures::count(many.len() as u64, "session")),
     }
 }

@@ -3,6 +3,7 @@
 use super::coverage;
 use super::run::usual_passes;
 use crate::capture::Finding;
+use crate::capture::Network;
 use crate::capture::space::probe;
 use crate::error::{Error, command};
 use crate::face::call::Call;
@@ -24,7 +25,7 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Error> {
         return Ok(Ended::Done);
     }
     let with_remedy = &|error| call.with_remedy(error);
-    let found = verb::doctor(call, &Surroundings { agents: surroundings()?, usual: usual_passes(), with_remedy })?;
+    let found = verb::doctor(call, &Surroundings { agents: surroundings()?, usual: usual_passes(Network::Open), with_remedy })?;
     if call.out.is_text() {
         print(call, &found);
     } else {

@@ -5,13 +5,14 @@ use std::path::Path;
 use super::prune::plan;
 use super::recovered;
 use super::run::notice;
+use super::run::service;
 use super::snapshot::fact as snapshots;
 use crate::capture::Rest;
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
-use crate::fs::Shown;
-use crate::session::{BROUGHT_BACK, FREED, Failed, Id};
+use crate::fs::{AbsPath, Shown};
+use crate::session::{BROUGHT_BACK, FREED, Failed, Id, Stopped, log};
 use crate::verb::error::{but, lost};
 use crate::verb::{Behind, Collected, Fact, News, Standing};
 
@@ -70,18 +71,27 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
         }
         Fact::Unsynced => out.warn(UNSYNCED),
         Fact::NotBelow { step } => out.note(format_args!("step {step} is not below the head: it is compared with it")),
+        // The answer has it, if it holds something.
+        Fact::New { former: None, .. } if out.is_for_tools() => {}
         Fact::New { id, name, former } => {
             let former = former.map(|id| format!("; {} of that name is rolled back, and not all of it is there", id.tail()));
             out.note(format_args!("new session {}, named {name}{}", id.tail(), former.unwrap_or_default()));
         }
         Fact::OpenAgain(id) => out.note(format_args!("session {} is open again: its commit was undone", id.tail())),
         Fact::WaitsForCommand(id) => out.note(format_args!("waiting for the command that runs in session {}", id.tail())),
+        Fact::StopsService(name) => out.note(format_args!("waiting until {name} ends (SIGTERM; after 10 s SIGKILL)")),
+        Fact::ServiceStopped(stopped) if stopped.stopped == Some(Stopped::Killed) => out.warn(service::said(stopped)),
+        Fact::ServiceStopped(stopped) => out.note(service::said(stopped)),
         Fact::Unnamed { id, name } => {
             out.warn(format_args!("another session got the name {name} meanwhile: session {} has none", id.tail()))
         }
         Fact::Warning(warning) => out.warn(warning),
         Fact::Note(note) => out.note(note),
-        Fact::News(news) => out.note(figures::filled(&self::news(news))),
+        Fact::News(News { session, entry: None, .. }) if out.is_for_tools() => {
+            out.note(format_args!("others went on in session {}", session.name.as_deref().unwrap_or(session.id.tail())));
+        }
+        Fact::News(news) if out.is_for_tools() => out.note(self::news(out, news)),
+        Fact::News(news) => out.note(figures::filled(&self::news(out, news))),
         Fact::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
         Fact::Merged { path, dry_run } => {
             let would = if *dry_run { "would be " } else { "" };
@@ -179,24 +189,39 @@ pub fn left_behind(out: &Out, id: &Id, Behind { count, newest }: Behind) {
     out.note(format_args!("{count} {are} left behind: {shows} still shows {each}"));
 }
 
-/// An act in words: `session s was discarded by a person: not the tests`.
-fn news(News { session, entry }: &News<'_>) -> String {
+/// The most places of an act that are named.
+const PLACES: usize = 3;
+
+/// The first places of an act on a part.
+pub fn places(out: &Out, at: &[AbsPath]) -> String {
+    let mut named: Vec<String> = at.iter().take(PLACES).map(|path| out.shown(path).to_string()).collect();
+    named.extend((at.len() > PLACES).then(|| "…".to_owned()));
+    named.join(", ")
+}
+
+/// An act in words: `session s had 2 changes (tests) discarded by a person: not the code`.
+pub fn news(out: &Out, News { session, entry, at }: &News<'_>) -> String {
     let tail = session.id.tail();
     let name = session.name.as_deref().unwrap_or(tail);
     let Some(entry) = entry else {
         return format!("others went on in session {name}: {}", command(format_args!("steps {tail}")));
     };
+    let at = places(out, at);
+    let at = |before: &str, behind: &str| if at.is_empty() { String::new() } else { format!("{before}{at}{behind}") };
     let what = match &session.of {
-        Some(_) => format!("a part of session {name}, {tail} ({}),", figures::count(entry.paths, "path")),
+        Some(_) => format!("a part of session {name}, {tail} ({}{}),", figures::count(entry.paths, "path"), at(": ", "")),
         None => format!("session {name}"),
     };
     let done = match entry.verb.split_once(' ') {
         Some(("rewind", step)) => format!("was rewound to step {step}"),
-        Some(("discard", "paths")) => format!("had {} discarded", figures::count(entry.paths, "change")),
+        Some(("discard", "paths")) => {
+            format!("had {}{} discarded", figures::count(entry.paths, "change"), at(" (", ")"))
+        }
         _ => match &*entry.verb {
             "commit" => "was committed".into(),
             "rollback" => "was rolled back".into(),
             "redo" => "was committed again".into(),
+            log::EDIT => format!("had {} edited", figures::count(entry.paths, "file")),
             "discard" | FREED => "was discarded".into(),
             BROUGHT_BACK => "was brought back".into(),
             verb => format!("had a {verb}"),

@@ -2,6 +2,7 @@
 
 use super::fact;
 use super::heads::calls;
+use super::run::service::since;
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
@@ -126,7 +127,8 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
         "COMMAND".into(),
     ];
     let calls = calls(listed.iter().map(|l| &l.header.id));
-    let rows = listed.iter().map(|Row { header, standing, project }| {
+    let rows = listed.iter().map(|Row { header, standing, project, services }| {
+        let services = services.iter().map(|service| format!("{}: ", since(service))).collect::<String>();
         [
             calls(&header.id),
             fact::standing(*standing),
@@ -136,7 +138,7 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
             project.as_ref().map(|project| call.out.place(project)).unwrap_or_default(),
             header.name.clone().unwrap_or_default(),
             who(header.by.as_ref()),
-            shown(header.command.as_deref().unwrap_or_default()),
+            services + &shown(header.command.as_deref().unwrap_or_default()),
         ]
     });
     let mut rows: Vec<[String; 9]> = std::iter::once(title).chain(rows).collect();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fact::places;
 use super::list::shown;
 use super::path_log::again;
 use super::path_log::filter;
@@ -111,7 +112,13 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
         call.out.line(figures::within(&line, width));
         // Its paths are already quoted where needed.
         let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
+        if !entry.at.is_empty() {
+            call.out.line(format_args!("  {}", places(&call.out, &entry.at)));
+        }
         entry.purpose.reason.iter().for_each(|reason| call.out.line(format_args!("  {reason}")));
+        if !entry.purpose.policy.is_empty() {
+            call.out.line(format_args!("  agent.policy: {}", entry.purpose.policy.join(", ")));
+        }
         entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
     }
     if more > 0 {

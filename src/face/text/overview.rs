@@ -2,6 +2,7 @@
 
 use super::agent::turns::newest;
 use super::list::shown;
+use super::run::service::since;
 use crate::compare::{columns, cut_off, padded};
 use crate::error::{Error, command};
 use crate::face::call::Call;
@@ -22,7 +23,7 @@ const WIDTH: usize = 80;
 /// Tells how things stand.
 pub fn here(call: &Call) -> Result<Ended, Error> {
     // Another machine has no project here.
-    let directory = if call.is_far { None } else { directory(None).ok() };
+    let directory = if call.is_far() { None } else { directory(None).ok() };
     let here = verb::here(call, directory.as_ref())?;
     if here.damaged > 0 {
         let damaged = figures::count(here.damaged as u64, "session");
@@ -135,7 +136,8 @@ fn what(row: &Row) -> String {
         _ => format!("{changes}{}", but(row.counts)),
     };
     let failed = row.failed.map(|failed| format!(", {}", failed.text())).unwrap_or_default();
-    format!("{}  {held}{failed}{of}", row.id.tail())
+    let services = row.services.iter().map(|service| format!(", {}", since(service))).collect::<String>();
+    format!("{}  {held}{failed}{services}{of}", row.id.tail())
 }
 
 /// The middle of a line, shortened so that a command of `widest` columns fits after it.

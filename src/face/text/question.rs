@@ -3,12 +3,14 @@
 use super::agent::uncovered::lines;
 use super::heads::heads;
 use super::prune::plan;
-use crate::engine::{LeftPath, Report, Verb};
+use crate::compare::Summary;
+use crate::engine::{self, LeftPath, Report, Verb};
 use crate::error::command;
 use crate::face::figures;
 use crate::face::out::Out;
 use crate::fs::{AbsPath, Shown};
 use crate::session::{Header, Id, Unseen};
+use crate::tree::Danger;
 use crate::verb::error::{all_of, turns_in_words, whose};
 use crate::verb::restore_row::Row;
 use crate::verb::{NotCovered, Question};
@@ -22,9 +24,13 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
     match question {
         Question::Others { id, act } => format!("The newest act here is {}, on session {}: go on?", whose(act), id.tail()),
         Question::CommitAtStep { id, step } => format!("Commit session {} at step {step}?", id.tail()),
-        Question::CommitFailed { id, failed } => format!("Commit session {}, {}?", id.tail(), failed.text()),
-        Question::CommitUnseen { id, steps } => {
+        Question::CommitFailed { id, failed, summary } => {
+            show_summary(out, id, summary);
+            format!("Commit session {}, {}?", id.tail(), failed.text())
+        }
+        Question::CommitUnseen { id, steps, summary } => {
             show_steps(out, id, steps);
+            show_summary(out, id, summary);
             let steps = figures::count(steps.len() as u64, "step");
             format!("Commit session {}, with {steps} that you have not looked at?", id.tail())
         }
@@ -43,9 +49,16 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
             let overwritten = if *overwritten { ", with what --force overwrote" } else { "" };
             format!("Free {} of {of}{overwritten}? Nothing brings that back.", figures::count(*held, "held change"))
         }
-        Question::Undo { act, would, id } => {
+        Question::StopServices { id, services } => {
+            services.iter().for_each(|one| {
+                let what = one.service().unwrap_or_default();
+                out.say(format_args!("recant: {what}: {} runs in session {} since {}", one.quoted(), id.tail(), one.since()));
+            });
+            format!("Stop {} first?", if services.len() == 1 { "it" } else { "them" })
+        }
+        Question::Undo { act, would, id, summed } => {
             out.say(format_args!("recant: undo takes back: {act}"));
-            show_rows(out, would, id);
+            show_rows(out, would, id, summed.as_ref());
             let (again, end) = if would.verb == Verb::Redo { ("Commit", "again") } else { ("Take", "back") };
             format!("{again} {} {end}?", figures::count(would.rows.len() as u64, "change"))
         }
@@ -73,14 +86,31 @@ fn show_steps(out: &Out, id: &Id, steps: &[Unseen]) {
     }
 }
 
-fn show_rows(out: &Out, would: &Report, id: &Id) {
-    for row in would.rows.iter().take(PATHS) {
-        out.say(format_args!("  {:<9} {}", row.done.word(), out.shown(&row.path)));
+/// Shows what would be committed.
+fn show_summary(out: &Out, id: &Id, summary: &Summary) {
+    for single in summary.changes.iter().take(PATHS) {
+        let danger = single.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
+        out.say(format_args!("  {:<9} {}{danger}", single.change.word(), out.shown(&single.path)));
     }
-    if let Some(more) = would.rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
+    if let Some(more) = summary.changes.len().checked_sub(PATHS).filter(|more| *more > 0) {
+        out.say(format_args!("  {}", figures::more(more, &command(format_args!("show {}", id.tail())))));
+    }
+    super::summary::table(out, summary).iter().take(PATHS).for_each(|line| out.say(format_args!("  {line}")));
+}
+
+fn show_rows(out: &Out, would: &Report, id: &Id, summed: Option<&(Summary, Vec<&engine::Row>)>) {
+    let mut rows = summed.map_or_else(|| would.rows.iter().collect(), |(_, rows)| rows.clone());
+    rows.sort_by_key(|row| Danger::place(row.danger));
+    for row in rows.iter().take(PATHS) {
+        let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
+        out.say(format_args!("  {:<9} {}{danger}", row.done.word(), out.shown(&row.path)));
+    }
+    if let Some(more) = rows.len().checked_sub(PATHS).filter(|more| *more > 0) {
         let all = command(format_args!("{} {} --dry-run -v", would.verb.word(), id.tail()));
         out.say(format_args!("  … and {more} more: {all}"));
     }
+    let together = summed.map(|(summary, _)| super::summary::table(out, summary)).unwrap_or_default();
+    together.iter().take(PATHS).for_each(|line| out.say(format_args!("  {line}")));
 }
 
 fn names(out: &Out, files: &[&AbsPath]) -> String {

@@ -2,8 +2,8 @@
 
 use super::list::shown;
 use super::steps::words;
-use super::{acts, coverage, fact};
-use crate::compare::{Renames, cut, cut_off, shortened};
+use super::{acts, coverage, fact, summary};
+use crate::compare::{Renames, Summary, cut, cut_off, shortened};
 use crate::error::{Error, command, shell_word};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
@@ -17,7 +17,7 @@ use crate::verb::show::{self as verb, Shown as Value};
 
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
     let value = verb::show(call, args.id.as_deref(), &find_store::all_whole(&args.paths)?)?;
-    let Value { store, session, standing, run, changes, sides, renames, chosen } = &value;
+    let Value { store, session, standing, run, changes, sides, renames, chosen, .. } = &value;
     if args.paths.is_empty() {
         call.looked(store, session);
     }
@@ -27,11 +27,21 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Error> {
     }
     let header = &session.header;
     call.out.page(call.config.pager.value.as_deref());
+    if call.is_in_run() && standing.word == "running" {
+        let name = header.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let changes = figures::count(changes.list.len() as u64, "change");
+        call.out.line(format_args!("held: session {}{name}, {changes}", header.id.tail()));
+        // Before what is said about the rest.
+        call.out.flush();
+    }
     print_head(call, session, *standing, run.as_ref());
     print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
-    let listed = listed(&changes.list, sides, chosen, renames, call.out.is_verbose());
+    let summary = if call.out.is_verbose() { None } else { Some(value.summary(call)?) };
+    let singles = summary.as_ref().map_or_else(|| chosen.clone(), Summary::singles);
+    let listed = listed(&changes.list, sides, &singles, renames, call.out.is_verbose());
     let is_marked = |i: usize| changes.list[i].danger().is_some();
-    print_changes(call, header, (&listed, is_marked), args, |i| row(call, header, &changes.list, sides, renames, i));
+    let row = |i| row(call, header, &changes.list, sides, renames, i);
+    print_changes(call, (&listed, is_marked), summary.as_ref(), &all_of(header, args), row);
     if call.out.is_verbose() {
         let times = changes.directory_times.iter().map(|time| call.out.shown(&time.path));
         times.for_each(|path| call.out.line(format_args!("times     directory  {path}")));
@@ -52,12 +62,13 @@ fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Rename
 
 fn print_changes(
     call: &Call,
-    header: &Header,
     (listed, is_marked): (&[usize], impl Fn(usize) -> bool),
-    args: &args::Show,
+    summary: Option<&Summary>,
+    all: &str,
     row: impl Fn(usize) -> [String; 5],
 ) {
-    if listed.is_empty() {
+    let folded = summary.map_or(0, Summary::folded);
+    if listed.is_empty() && folded == 0 {
         return;
     }
     call.out.line("");
@@ -67,11 +78,16 @@ fn print_changes(
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
     figures::table(columns, &rows).for_each(|line| call.out.line(line));
     if more > 0 {
-        let paths: String =
-            args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
-        call.out.line(figures::more(more, &command(format_args!("show {}{paths} -v", header.id.tail()))));
-        acts::marked(&call.out, listed[shown..].iter().filter(|i| is_marked(**i)).count());
+        call.out.line(figures::more(more, all));
     }
+    summary.into_iter().for_each(|summary| summary::print(&call.out, summary, all));
+    acts::marked(&call.out, listed[shown..].iter().filter(|i| is_marked(**i)).count());
+}
+
+/// The command that lists all that was asked for.
+fn all_of(header: &Header, args: &args::Show) -> String {
+    let paths: String = args.paths.iter().map(|path| format!(" {}", shell_word(path.as_os_str().as_encoded_bytes()))).collect();
+    command(format_args!("show {}{paths} -v", header.id.tail())).into()
 }
 
 /// The facts of a session, each with its word.
@@ -80,11 +96,11 @@ pub fn facts(call: &Call, session: &Session, standing: Standing, run: Option<&Ru
     let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
     let mut rows: Vec<(&'static str, String)> = vec![("session", format!("{}{name}", header.id))];
     rows.push(("status", fact::standing(standing)));
-    let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended {}", ending_text(ending)));
+    let ending = run.and_then(|run| run.command.ending).map(|ending| format!(", ended {}", ending_text(ending)));
     rows.push(("begun", format!("{}{}", figures::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
-        rows.push(("command", words(&run.argv)));
-        rows.push(("in", call.out.place(&run.cwd)));
+        rows.push(("command", words(&run.command.argv)));
+        rows.push(("in", call.out.place(&run.command.cwd)));
     } else if let Some(command) = &header.command {
         rows.push(("command", shown(command)));
     }

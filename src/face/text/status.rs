@@ -1,31 +1,29 @@
 //! `status`: how things stand, and what to do about it.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-
-use serde::Serialize;
 
 use super::agent::turns;
 use super::list::say_damaged;
+use super::run::service;
+use super::steps::words;
 use super::waiting::lines;
 use super::{cut_run, recovered};
-use crate::compare::{cut, cut_off};
+use crate::compare::cut;
 use crate::engine::recover::recovery;
 use crate::error::{Error, Kind, command};
-use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
-use crate::face::{args, figures};
-use crate::fs::AbsPath;
-use crate::session::{Header, Id, Status};
+use crate::face::figures;
+use crate::session::{Header, Id};
 use crate::snapshot::Fault;
 use crate::verb::run::cut_off::{is_cut_off, record};
-use crate::verb::status::{self as verb, Steps};
-use crate::verb::{Known, Overview, Prunable, Room, Running, StoreRow, Waiting};
+use crate::verb::status as verb;
+use crate::verb::{Known, Overview, Room, Running};
 
-pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
+pub fn status(call: &Call) -> Result<Ended, Error> {
     let (path, store) = (call.store_path()?, call.store()?);
     let overview = verb::status(Known {
+        fs: &call.fs,
         path,
         store,
         warn_bytes: call.config.warn_size.value,
@@ -36,91 +34,22 @@ pub fn status(call: &Call, page: &args::Page) -> Result<Ended, Error> {
         print(call, &overview);
     }
     say_damaged(call, &overview.damaged);
-    if page.brief {
-        print_page(call, page.after.as_deref(), &overview)?;
-    } else if !call.out.is_text() {
+    if !call.out.is_text() {
         call.out.document(&overview);
-        brief::offer(call, "status --brief");
     }
     let is_whole = overview.damaged.is_empty() && overview.snapshots.damaged.is_empty();
     Ok(if is_whole { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-/// The beginning of a page.
-#[derive(Serialize)]
-struct Brief<'a> {
-    store: &'a StoreRow,
-    sessions: &'a BTreeMap<Status, usize>,
-    steps: &'a Steps,
-    snapshots: &'a Room,
-    prunable: &'a Prunable,
-}
-
-/// An item of a page: one of the lists of [`Overview`], and what it has.
-#[derive(Default, Serialize)]
-struct Matter<'a> {
-    what: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<&'a AbsPath>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    due: Option<brief::Seconds>,
-    #[serde(skip_serializing_if = "is_default")]
-    overdue: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-}
-
-impl<'a> Matter<'a> {
-    fn all(overview: &'a Overview) -> Vec<Self> {
-        let short = |why: &String| cut_off(why, brief::TEXT);
-        let damaged = overview.damaged.iter().map(|one| Self { why: Some(short(&one.why)), ..Self::of("damaged", &one.name) });
-        let snapshots = overview.snapshots.damaged.iter().map(|Fault { path, why }| {
-            let why = Some(short(why));
-            Self { what: "damaged", path: Some(path), why, ..Self::default() }
-        });
-        let interrupted = overview.interrupted.iter().map(|id| Self::of("interrupted", id.as_str()));
-        let unconfirmed = overview.unconfirmed.iter().map(|Waiting { session, due, overdue, failed, .. }| {
-            let (due, why) = (Some(brief::Seconds(*due)), failed.first().map(short));
-            Self { due, overdue: *overdue, why, ..Self::of("unconfirmed", session.as_str()) }
-        });
-        let left = overview.left.iter().map(|header| Self::of("left", header.id.as_str()));
-        let running = overview.running.iter();
-        let running = running.map(|run| Self { changes: Some(run.changes), ..Self::of("running", run.session.as_str()) });
-        let old_pending = overview.old_pending.iter().map(|header| Self::of("old_pending", header.id.as_str()));
-        let urgent = damaged.chain(snapshots).chain(interrupted).chain(unconfirmed);
-        urgent.chain(left).chain(running).chain(old_pending).collect()
-    }
-
-    fn of(what: &'static str, session: &'a str) -> Self {
-        Self { what, session: Some(session), ..Self::default() }
-    }
-
-    fn name(&self) -> Vec<u8> {
-        let path = self.path.map_or(&b""[..], AbsPath::as_bytes);
-        let why = self.path.and(self.why.as_deref()).unwrap_or_default();
-        [self.what.as_bytes(), self.session.unwrap_or_default().as_bytes(), path, why.as_bytes()].join(&0)
-    }
-}
-
-fn print_page(call: &Call, after: Option<&str>, overview: &Overview) -> Result<(), Error> {
-    let Overview { store, sessions, steps, snapshots, prunable, .. } = overview;
-    let head = Brief { store, sessions, steps, snapshots: &snapshots.room, prunable };
-    let matters = Matter::all(overview);
-    let names: Vec<Vec<u8>> = matters.iter().map(Matter::name).collect();
-    let list = List { key: "matters", of: vec![&b"status"[..], store.path.as_bytes()], count: matters.len() };
-    brief::print(call, &list, after, &head, |i| Place::Name(&names[i]), |i| Ok(&matters[i]))
-}
-
 fn print(call: &Call, overview: &Overview) {
     print_counts(call, overview);
     turns::newest(call).iter().for_each(|newest| line(call, "agent", newest));
-    for Running { session, changes } in &overview.running {
+    for Running { session, changes, services } in &overview.running {
         let (id, changes) = (session.tail(), figures::count(*changes, "change"));
         line(call, "running", format_args!("{id}, {changes} so far: {}", command(format_args!("diff {id}"))));
+        for service in services {
+            line(call, "", figures::within(&format!("{}, {}", service::since(service), words(&service.argv)), SERVICE));
+        }
     }
     print_old(call, &overview.old_pending);
     overview.interrupted.iter().for_each(|id| line(call, "interrupted", format_args!("{id}: {}", would(call, id))));
@@ -132,6 +61,9 @@ fn print(call: &Call, overview: &Overview) {
     print_prunable(call, overview);
     overview.snapshots.damaged.iter().for_each(|Fault { path, why }| call.out.warn(format_args!("{path}: {why}")));
 }
+
+/// The most columns of a service.
+const SERVICE: usize = 66;
 
 fn line(call: &Call, label: &str, text: impl Display) {
     call.out.line(format_args!("{label:<12} {text}"));

@@ -1,70 +1,18 @@
 //! `steps`: the steps of a session as a tree, the newest first, a line each.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-use serde::Serialize;
+use std::collections::{HashMap, HashSet};
 
 use super::graph::{self, Row as Line};
 use super::list::who;
 use crate::compare::{cut, cut_off};
 use crate::error::{Error, command};
 use crate::face::args;
-use crate::face::brief::{self, List, Place, is_default};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::figures::{self, Flexible, Side};
 use crate::fs::Shown;
-use crate::session::{Arg, Beside, Ending, Header, Id, Session, Sort, Step};
+use crate::session::{Arg, CommandRecord, Ending, Service, Session, Sort, Step, Stopped};
 use crate::verb::steps::{self as verb, Steps, count};
-
-/// A step in a page. What is usual is left out: it stands on the one before it, and ended with 0.
-#[derive(Serialize)]
-struct BriefRow {
-    n: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on: Option<u32>,
-    command: String,
-    #[serde(flatten)]
-    ending: Option<Ending>,
-    #[serde(skip_serializing_if = "is_default")]
-    cut_off: bool,
-    #[serde(skip_serializing_if = "is_default")]
-    unsynced: bool,
-    /// Without those that are 0.
-    #[serde(flatten)]
-    changes: BTreeMap<Sort, u64>,
-}
-
-impl BriefRow {
-    fn new(step: &Step) -> Self {
-        Self {
-            n: step.n,
-            on: Some(step.on).filter(|on| on + 1 != step.n),
-            command: brief_words(&step.argv),
-            ending: step.ending.filter(|ending| *ending != Ending::Exited(0)),
-            cut_off: step.ending.is_none(),
-            unsynced: step.unsynced,
-            changes: step.sorts.iter().filter(|(_, n)| **n > 0).map(|(sort, n)| (*sort, *n)).collect(),
-        }
-    }
-}
-
-/// The beginning of a page of steps.
-#[derive(Serialize)]
-struct Brief<'a> {
-    session: &'a Id,
-    status: &'static str,
-    head: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    running: Option<BriefRunning>,
-}
-
-/// A command that runs in the session, in a page.
-#[derive(Serialize)]
-struct BriefRunning {
-    n: u32,
-    command: String,
-}
 
 pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Error> {
     let found = verb::steps(call, args.id.as_deref())?;
@@ -73,27 +21,8 @@ pub fn steps(call: &Call, args: &args::Steps) -> Result<Ended, Error> {
         print(call, &found.session, &found);
         return Ok(Ended::Done);
     }
-    if args.page.brief {
-        print_brief(call, args, &found.session.header, found.standing.word, &found)?;
-        return Ok(Ended::Done);
-    }
     call.out.document(&found);
-    brief::offer(call, "steps --brief");
     Ok(Ended::Done)
-}
-
-fn print_brief(call: &Call, args: &args::Steps, header: &Header, status: &'static str, found: &Steps) -> Result<(), Error> {
-    let running = found.running.as_ref().map(|(n, run)| BriefRunning { n: *n, command: brief_words(&run.argv) });
-    let head = Brief { session: &header.id, status, head: found.head, running };
-    let of = vec![&b"steps"[..], header.id.as_str().as_bytes()];
-    let list = List { key: "steps", of, count: found.steps.len() };
-    let step = |i: usize| &found.steps[found.steps.len() - 1 - i];
-    let place = |i: usize| Place::Number(u64::from(step(i).n));
-    brief::print(call, &list, args.page.after.as_deref(), &head, place, |i| Ok(BriefRow::new(step(i))))
-}
-
-fn brief_words(argv: &[Arg]) -> String {
-    cut_off(&words(argv), brief::TEXT)
 }
 
 fn print(call: &Call, session: &Session, found: &Steps) {
@@ -117,8 +46,10 @@ fn print(call: &Call, session: &Session, found: &Steps) {
                 rows.extend(step.beside.iter().map(|beside| of_beside(graph, beside, "cut off")));
             }
             (None, Some((running, run))) if running == n => {
-                let who = who(run.by.as_ref());
-                rows.push([label, figures::day(run.started), "running".into(), String::new(), who, words(&run.argv)]);
+                let who = who(run.command.by.as_ref());
+                let state = run.command.ending.map_or_else(|| "running".into(), |end| ending(end, run.command.service.as_ref()));
+                let command = named(&run.command);
+                rows.push([label, figures::day(run.command.started), state, String::new(), who, command]);
                 rows.extend(run.beside.iter().map(|beside| of_beside(graph, beside, "running")));
             }
             _ => {
@@ -175,13 +106,24 @@ fn row(first: String) -> [String; 6] {
 }
 
 /// The row of a command that joined the one in the row above. `open`: what a missing end means.
-fn of_beside(graph: &str, beside: &Beside, open: &str) -> [String; 6] {
-    let ending = beside.ending.map_or_else(|| open.to_owned(), ending);
-    let words = format!("+ {}", words(&beside.argv));
+fn of_beside(graph: &str, beside: &CommandRecord, open: &str) -> [String; 6] {
+    let ending = beside.ending.map_or_else(|| open.to_owned(), |end| ending(end, beside.service.as_ref()));
+    let words = format!("+ {}", named(beside));
     [graph.replace('*', "|"), figures::day(beside.started), ending, String::new(), who(beside.by.as_ref()), words]
 }
 
-fn ending(ending: Ending) -> String {
+/// A command as a line has it, or its label; of a service with its name.
+fn named(command: &CommandRecord) -> String {
+    let name = command.service.as_ref().map(|service| format!("{}: ", service.name)).unwrap_or_default();
+    name + &command.label.clone().unwrap_or_else(|| words(&command.argv))
+}
+
+fn ending(ending: Ending, service: Option<&Service>) -> String {
+    match service.and_then(|service| service.stopped) {
+        Some(Stopped::Asked) => return "stopped".into(),
+        Some(Stopped::Killed) => return "killed".into(),
+        None => {}
+    }
     match ending {
         Ending::Exited(0) => String::new(),
         Ending::Exited(status) => format!("exit {status}"),
@@ -191,7 +133,8 @@ fn ending(ending: Ending) -> String {
 
 /// The columns of a step behind `first`: when, how it ended, how much it changed, who ran it, its command.
 pub fn of_step(first: String, step: &Step) -> [String; 6] {
-    let ending = step.ending.map_or_else(|| "cut off".into(), ending);
+    let service = step.command.service.as_ref();
+    let ending = step.command.ending.map_or_else(|| "cut off".into(), |end| ending(end, service));
     let ending = match (step.unsynced, ending.is_empty()) {
         (false, _) => ending,
         (true, true) => "unsynced".into(),
@@ -201,7 +144,14 @@ pub fn of_step(first: String, step: &Step) -> [String; 6] {
     let counts = [('+', count(step, Sort::Created)), ('~', modified), ('-', count(step, Sort::Deleted))];
     let left = Some(step.left).filter(|left| *left > 0).map(|left| format!("{} left", figures::grouped(left)));
     let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!("{sign}{}", figures::grouped(*n))).chain(left);
-    [first, figures::day(step.started), ending, counts.collect::<Vec<_>>().join(" "), who(step.by.as_ref()), words(&step.argv)]
+    [
+        first,
+        figures::day(step.command.started),
+        ending,
+        counts.collect::<Vec<_>>().join(" "),
+        who(step.command.by.as_ref()),
+        named(&step.command),
+    ]
 }
 
 /// A command as a line has it.

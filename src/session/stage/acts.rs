@@ -169,7 +169,7 @@ impl Staging<'_> {
         let same_content = hash(&before.object).is_some_and(|before| hash(&after) == Some(before));
         let marks = known.map(|known| known.marks).unwrap_or_default();
         let marks = Marks { same_content, link_broken: marks.link_broken && !same_content, ..Marks::default() };
-        let change = Change { n, path: path.clone(), before, after, marks, step: None, from: None };
+        let change = Change { n, path: path.clone(), before, after, marks, step: None, from: None, original: None };
         self.staged.insert(path.clone(), change);
         Ok(())
     }

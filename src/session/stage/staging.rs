@@ -136,7 +136,8 @@ impl<'a> Staging<'a> {
             Some(change) => change.before.clone(),
             None => self.real(path)?,
         };
-        let mut change = Change { n, path: path.clone(), before, after, marks: Marks::default(), step: None, from: None };
+        let mut change =
+            Change { n, path: path.clone(), before, after, marks: Marks::default(), step: None, from: None, original: None };
         let hash = |object: &Object| object.as_ref().and_then(State::hash);
         change.marks.same_content = hash(&change.before.object).is_some_and(|d| Some(d) == hash(&change.after));
         change.marks.link_broken =

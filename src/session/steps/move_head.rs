@@ -11,7 +11,7 @@ use crate::session::change::{Changes, Line};
 use crate::session::header::{Header, Steps};
 use crate::session::net_changes::Net;
 use crate::session::open_session::{Locked, Session, part};
-use crate::session::run_record::{Arg, Failed, Run, start_of};
+use crate::session::run_record::{Failed, Run};
 
 /// All that the header of a session says of what it holds.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ impl Header {
     /// Has listings show a step's command, who had it run, and how it ended. A choice of a person is no command: the one before it stays.
     fn show_command_of(&mut self, step: &Step) {
         if !step.chosen {
-            self.command = Some(start_of(step.argv.iter().map(|Arg(word)| &**word)));
-            self.by = step.by.clone();
-            self.failed = Failed::of(step.ending);
+            self.command = Some(step.command.called());
+            self.by = step.command.by.clone();
+            self.failed = Failed::of(step.command.ending, step.command.service.as_ref());
         }
     }
 }
@@ -55,7 +55,7 @@ impl Locked {
         }
         header.show_command_of(&step);
         header.acted =
-            self.act_of_save(fs)?.map(|acted| if step.chosen { acted } else { LastAct { by: step.by.clone(), ..acted } });
+            self.act_of_save(fs)?.map(|acted| if step.chosen { acted } else { LastAct { by: step.command.by.clone(), ..acted } });
         let (mut of_header, mut records) = match header.steps.take() {
             Some(steps) => (steps, Vec::new()),
             None => self.first_record()?,

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fs::{AbsPath, Time};
-use crate::session::acting_agent::ActingAgent;
+use crate::fs::AbsPath;
 use crate::session::change::{Change, Changes, DirectoryTime, Line, Sort};
 use crate::session::header::Header;
 use crate::session::id::Id;
-use crate::session::run_record::{Arg, Beside, Ending, Run};
-use crate::tree::time;
+use crate::session::run_record::{CommandRecord, Run};
 
 /// The name of the file, in the session's directory.
 pub const FILE: &[u8] = b"steps.jsonl";
@@ -21,23 +19,12 @@ pub struct Step {
     pub n: u32,
     /// The step that it stands on; 0 is the tree as it was.
     pub on: u32,
-    pub argv: Vec<Arg>,
-    pub cwd: AbsPath,
+    #[serde(flatten)]
+    pub command: CommandRecord,
     pub uid: u32,
-    /// The agent that had it run; missing for a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<ActingAgent>,
-    #[serde(with = "time")]
-    pub started: Time,
-    /// The time that it took, in ns; missing if it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub took: Option<u64>,
-    /// The end of the command; missing if recant was killed before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<Ending>,
     /// The commands that joined its run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Beside>,
+    pub beside: Vec<CommandRecord>,
     /// True if the machine went down before it was durable: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
@@ -80,13 +67,8 @@ impl Step {
         Self {
             n: 0,
             on,
-            argv: run.argv.clone(),
-            cwd: run.cwd.clone(),
+            command: run.command.clone(),
             uid: run.uid,
-            by: run.by.clone(),
-            started: run.started,
-            took: run.took,
-            ending: run.ending,
             beside: run.beside.clone(),
             unsynced: false,
             chosen: false,

@@ -8,8 +8,8 @@ use crate::fs::AbsPath;
 use crate::snapshot::hard_links::Names;
 use crate::snapshot::manifest;
 use crate::snapshot::manifest::{Entry, Merged};
-use crate::snapshot::rules::vcs_above;
 use crate::snapshot::series::Series;
+use crate::tree::vcs_above;
 
 /// Compares snapshot `n` with snapshot `m` of the same series, or with nothing if the directory is gone. The times are those of all
 /// directories that both have. Version control's own counts only `with_vcs`.

@@ -14,10 +14,10 @@ use crate::snapshot::manifest;
 use crate::snapshot::manifest::{At, Closing, Entry, Merged, Unread};
 use crate::snapshot::paths::whole;
 use crate::snapshot::rule_source::{Before, Source};
-use crate::snapshot::rules::{Rules, Vcs, Why, is_vcs};
+use crate::snapshot::rules::{Rules, Vcs, Why};
 use crate::snapshot::series::Series;
 use crate::snapshot::snapshot_walk::{Object, Unseen, WalkAhead, WalkStep};
-use crate::tree::{Seen, What, observe};
+use crate::tree::{Seen, What, is_vcs, observe};
 
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
 const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";

@@ -7,8 +7,12 @@ use serde::Serialize;
 use super::steps_behind::Behind;
 use super::unconfirmed::Waiting;
 use crate::capture::Rest;
-use crate::engine::{LeftPath, Report};
+use crate::compare::Summary;
+use crate::engine::{LeftPath, Report, Row};
 use crate::session::{Id, Session};
+use crate::verb::desk::Desk;
+use crate::verb::policy::Waits;
+use crate::verb::summary::{self, Way};
 
 /// An act on the tree: what it did, or would do. JSON: docs/json.md.
 #[derive(Debug, Serialize)]
@@ -25,12 +29,26 @@ pub struct Acted {
     /// The session of which it committed a part, or took one back, by a session of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<PartOf>,
+    /// The verdict of a person's policy on an agent's commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<Allowed>,
     /// The steps that a commit left behind, if that is still to be said.
     #[serde(skip)]
     pub(crate) behind: Option<Behind>,
     /// The fate of the session that a part left.
     #[serde(skip)]
     pub(crate) rest: Option<(Id, Rest)>,
+}
+
+/// The changes of a commit that a person's policy allows an agent, and the others.
+#[derive(Debug, Serialize)]
+pub struct Allowed {
+    /// The number of changes.
+    pub fits: u64,
+    pub waits: Vec<Waits>,
+    /// For the person: it commits what waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// The session that a part was taken of.
@@ -66,11 +84,22 @@ impl Acted {
         &self.report.notes
     }
 
+    /// Sums up what it changed on the tree, with the rows that have a line each; `None` if the session cannot be read.
+    pub(crate) fn summary(&self, desk: &Desk) -> Option<(Summary, Vec<&Row>)> {
+        let (id, way) = match &self.part_of {
+            // The session of the part is gone.
+            Some(of) if self.report.dry_run => (&of.session, if of.is_back { Way::Back } else { Way::On }),
+            Some(_) => (&self.session, Way::On),
+            None => (&self.session, Way::of(self.report.verb)),
+        };
+        summary::of_report(desk, (id, way), &self.report)
+    }
+
     /// An act on a session itself.
     pub(crate) fn of(session: &Session, report: Report, rest: Rest) -> Self {
         let rest = session.header.of.clone().map(|of| (of, rest));
         let (id, name) = (session.id().clone(), session.header.name.clone());
-        Self { session: id, name, report, waiting: None, part_of: None, behind: None, rest }
+        Self { session: id, name, report, waiting: None, part_of: None, policy: None, behind: None, rest }
     }
 
     /// True if nothing was left out, and all that went is kept.

@@ -102,7 +102,7 @@ pub fn carry_out(
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(desk.store_lock(store)?) };
     let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
     let limits = Limits { max_files, max_size, on_limit: act.on_limit };
-    let denied = named_by("commit.deny", &desk.config.deny.value)?;
+    let denied = denied(desk)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &LeftOut| act.job(session, paths, aside, (limits, &denied));
     let of_no_weight = |session: &Locked| minor(desk, session);
     let minor = match act.conflicts {
@@ -168,6 +168,11 @@ pub fn prevented_by(error: &Error) -> Vec<Against> {
     if is_theirs { error.against() } else { Vec::new() }
 }
 
+/// The paths that `commit.deny` names.
+pub fn denied(desk: &Desk) -> Result<MinorPaths, Error> {
+    named_by("commit.deny", &desk.config.deny.value)
+}
+
 /// The paths that the globs of a setting name, and all below them.
 fn named_by(key: &str, globs: &[String]) -> Result<MinorPaths, Error> {
     let broken = |error: globset::Error| crate::engine::refused_at(key, error);
@@ -184,7 +189,7 @@ fn named_by(key: &str, globs: &[String]) -> Result<MinorPaths, Error> {
 fn minor(desk: &Desk, session: &Locked) -> Result<Option<MinorPaths>, Error> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &desk.config.minor.value)?;
-    let project = project_of(&run.cwd, dirs::home_dir().as_deref());
+    let project = project_of(&run.command.cwd, dirs::home_dir().as_deref());
     let works_there = named(&project);
     Ok(Some(Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }

@@ -16,11 +16,12 @@ use crate::agent::{
 use crate::capture::capture;
 use crate::error::{Error, shell_word};
 use crate::fs::{AbsPath, Dir, Time, absolute};
-use crate::session::{Pointer, Store};
+use crate::session::{Header, Pointer, Status, Store};
 use crate::snapshot::{Why, choose_directory, whole};
 use crate::tree::project_of;
 use crate::verb::desk::Desk;
 use crate::verb::error;
+use crate::verb::resolve::scope::Scope;
 
 /// The longest time for which an agent waits for a snapshot.
 const BUDGET: Duration = Duration::from_secs(5);
@@ -38,8 +39,10 @@ pub struct Told<'a> {
     pub start: &'a dyn Fn(When, &AbsPath, u64) -> Result<Taking, Error>,
 }
 
-/// A notice for the agent's person.
+/// Something that is said at an event: to the agent's person, or to the agent.
 pub enum Notice {
+    /// To the agent, when a conversation begins, goes on, or was made shorter.
+    Starts(Start),
     /// No snapshot can be taken here.
     NoTurns(Error),
     /// The turn that begins cannot be noted.
@@ -48,6 +51,14 @@ pub enum Notice {
     Untaken { n: u64, why: Untaken },
     /// The turn took away what is not covered.
     Lost { n: u64, things: Vec<NotCovered> },
+}
+
+/// The state of things where a conversation goes on.
+pub enum Start {
+    /// All is held in the run of this session.
+    Held { id: String },
+    /// Turns in this directory can be taken back; so much is pending in its project.
+    Covered { directory: AbsPath, sessions: u64, changes: u64 },
 }
 
 /// Why a turn has no snapshot.
@@ -65,12 +76,15 @@ pub enum Untaken {
 /// # Errors
 /// The event cannot be read; the store cannot be written.
 pub fn hook(desk: &Desk, told: &Told<'_>) -> Result<Option<Notice>, Error> {
-    // What a run holds is no turn's, but where it has a store of its own.
-    let is_held = capture().is_some_and(|inside| inside.store.is_none());
-    if is_held || told.agent.called_by.iter().any(|name| (told.variable)(name).is_some()) {
+    if told.agent.called_by.iter().any(|name| (told.variable)(name).is_some()) {
         return Ok(None);
     }
     let event = Event::read(told.text).map_err(error::unread_event)?;
+    // What a run holds is no turn's, but where it has a store of its own.
+    if let Some(inside) = capture().filter(|inside| inside.store.is_none()) {
+        let start = || Notice::Starts(Start::Held { id: inside.session.clone() });
+        return Ok((event.what == What::SessionStart).then(start));
+    }
     let reacting = Reacting { desk, told, event: &event };
     let noticed = reacting.react();
     let noted = note_seen(desk, told, &event, noticed.as_ref().err());
@@ -139,10 +153,29 @@ impl Reacting<'_> {
     /// Prepares: a first snapshot, which the turns' own then only add to.
     fn session_starts(&self) -> Result<Option<Notice>, Error> {
         self.say_who()?;
-        match self.directory() {
-            Ok(directory) => (self.told.start)(When::Ready, &directory, 0).map(|_goes_on| None),
-            Err(problem) => Ok(Some(Notice::NoTurns(problem))),
-        }
+        let directory = match self.directory() {
+            Ok(directory) => directory,
+            Err(problem) => return Ok(Some(Notice::NoTurns(problem))),
+        };
+        let _goes_on = (self.told.start)(When::Ready, &directory, 0)?;
+        let start = match capture() {
+            Some(inside) => Start::Held { id: inside.session.clone() },
+            None => self.covered(directory)?,
+        };
+        Ok(Some(Notice::Starts(start)))
+    }
+
+    fn covered(&self, directory: AbsPath) -> Result<Start, Error> {
+        let headers = self.desk.store()?.map(|store| Ok::<_, Error>((store, store.headers()?.0))).transpose()?;
+        let scope = Scope::of_directory(&directory);
+        let pending: Vec<u64> = headers
+            .iter()
+            .flat_map(|(store, headers)| {
+                let of_project = |header: &&Header| header.status() == Status::Pending && scope.has(store, header);
+                headers.iter().filter(of_project).map(|header| header.counts.changes)
+            })
+            .collect();
+        Ok(Start::Covered { directory, sessions: pending.len() as u64, changes: pending.iter().sum() })
     }
 
     /// Begins a turn, and has its snapshot taken.
@@ -261,10 +294,24 @@ impl Reacting<'_> {
             turns.add(&self.desk.fs, turn.head.n, &[Line::End { time: self.told.began }])?;
         }
         self.settle(longest)?;
+        if longest > Duration::ZERO {
+            self.notify()?;
+        }
         match self.present()? {
             Some((_, turn)) if turn.is_settled && longest > Duration::ZERO => lost(self.desk, &turn),
             _ => Ok(None),
         }
+    }
+
+    /// Tells the person of the sessions that the agent changed in the present turn, and that wait.
+    fn notify(&self) -> Result<(), Error> {
+        let Some(program) = &self.desk.config.notify.value else { return Ok(()) };
+        let (Some(store), Some((_, turn))) = (self.desk.store()?, self.present()?) else { return Ok(()) };
+        let is_its = |header: &Header| header.by.as_ref().is_some_and(|by| by.agent == self.told.agent.word());
+        let waits = |header: &&Header| header.status() == Status::Pending && is_its(header) && header.changed >= turn.head.time;
+        let (headers, _) = store.headers()?;
+        headers.iter().filter(waits).for_each(|header| self.desk.caller.notify(program, header));
+        Ok(())
     }
 
     /// Has the snapshot taken that shows what the present turn has done, if a tool may have written since the last one.

@@ -42,6 +42,12 @@ impl<'d> Here<'d> {
         })
     }
 
+    /// Finds them, for a caller who does not ask for them; `None` if no agent's turn was ever noted here.
+    pub fn if_any(desk: &'d Desk) -> Option<Self> {
+        let cwd = working_directory().ok().filter(|_| !desk.is_far())?;
+        near(desk, &cwd).ok()?
+    }
+
     /// Its snapshots.
     ///
     /// # Errors
@@ -144,12 +150,6 @@ fn near<'d>(desk: &'d Desk, cwd: &AbsPath) -> Result<Option<Here<'d>>, Error> {
         }
     }
     Ok(None)
-}
-
-/// True if an agent has turns in the caller's project.
-pub fn are_there(desk: &Desk) -> bool {
-    let cwd = working_directory().ok().filter(|_| !desk.is_far);
-    cwd.is_some_and(|cwd| near(desk, &cwd).is_ok_and(|near| near.is_some()))
 }
 
 /// The path at which a directory was when turns were noted of it.

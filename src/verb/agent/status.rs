@@ -13,12 +13,16 @@ use crate::fs::{AbsPath, is_program};
 use crate::snapshot::{Walk, WalkStep, Why, choose_directory, whole};
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, hooks as fault};
+use crate::verb::policy::{Standing, standing};
 
 /// The agents that have recant's hooks, as JSON has them: docs/json.md.
 #[derive(Serialize)]
 pub struct Status {
     pub agents: Vec<Judged>,
     pub not_covered: Vec<String>,
+    /// The policy by which agents commit unasked, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Standing>,
     /// The agents in PATH, if none has hooks.
     #[serde(skip)]
     pub in_path: Vec<Agent>,
@@ -95,7 +99,7 @@ pub fn status(desk: &Desk, around: &Surroundings<'_>, agent: Option<Agent>) -> R
     let mut not_covered: Vec<String> = error::NOT_COVERED.iter().map(|what| (*what).to_owned()).collect();
     if asked.is_empty() {
         let in_path = Agent::ALL.iter().copied().filter(|agent| around.program(agent.word()).is_some()).collect();
-        return Ok(Status { agents: Vec::new(), not_covered, in_path });
+        return Ok(Status { agents: Vec::new(), not_covered, policy: standing(desk)?, in_path });
     }
     let agents = all(desk, around, &asked, programs::version)?;
     let agents = agents.into_iter().map(|known| {
@@ -104,7 +108,7 @@ pub fn status(desk: &Desk, around: &Surroundings<'_>, agent: Option<Agent>) -> R
     });
     let agents = agents.collect();
     not_covered.extend(closed_places(desk, around)?.iter().map(error::closed_place));
-    Ok(Status { agents, not_covered, in_path: Vec::new() })
+    Ok(Status { agents, not_covered, policy: standing(desk)?, in_path: Vec::new() })
 }
 
 /// The agents whose hooks are installed here. A file that cannot be read counts as one that has them.

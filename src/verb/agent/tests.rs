@@ -11,7 +11,7 @@ use super::take_snapshots::take;
 use crate::agent::{Agent, Scope, Surroundings, Turns};
 use crate::fs::AbsPath;
 use crate::settings::Settings;
-use crate::verb::desk::Desk;
+use crate::verb::desk::{CalledFrom, Desk};
 use crate::verb::silent::Silent;
 
 #[test]
@@ -19,7 +19,8 @@ fn an_agent_with_a_file_and_a_line_in_the_table_is_installed_heard_listed_and_ta
     let [home, project, store] = [(), (), ()].map(|()| tempfile::tempdir().unwrap());
     let path = |dir: &tempfile::TempDir| AbsPath::parse(dir.path().canonicalize().unwrap().to_str().unwrap()).unwrap();
     // Each call has a desk of its own.
-    let desk = || Desk::new(Settings::defaults(None, None), Rc::new(Silent { store: path(&store) }), (true, false, false));
+    let desk =
+        || Desk::new(Settings::defaults(None, None), Rc::new(Silent { store: path(&store) }), (true, false, CalledFrom::Here));
     let around = Surroundings { home: path(&home), project: path(&project), variable: &|_| None };
     let agent = Agent::of("zed9").unwrap();
     let edited = |deed| {

@@ -76,16 +76,17 @@ pub struct Newest {
 
 /// Finds it; `None` if there is none, or nobody is here.
 pub fn newest(desk: &Desk) -> Option<Newest> {
-    if desk.is_far {
-        return None;
-    }
-    let turns = Here::find(desk).ok()?.turns;
+    let here = Here::if_any(desk)?;
+    let turns = &here.turns;
     let head = turns.turn(*turns.numbers().ok()?.last()?).ok()??.head;
-    Some(Newest { n: head.n, agent: head.agent, may_undo: newest_to_undo(desk).is_some() })
+    Some(Newest { n: head.n, agent: head.agent, may_undo: to_undo(&here).is_some() })
 }
 
 /// The turn that `agent undo` without a number means.
 pub fn newest_to_undo(desk: &Desk) -> Option<u64> {
-    let here = Here::find(desk).ok()?;
+    to_undo(&Here::if_any(desk)?)
+}
+
+fn to_undo(here: &Here<'_>) -> Option<u64> {
     here.meant(&here.all().ok()?, None).ok()
 }

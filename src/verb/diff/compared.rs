@@ -2,12 +2,16 @@
 
 use serde::Serialize;
 
-use crate::compare::{Content, Differences, End, Place, Renames, Sources, States, View};
+use crate::compare::summary::Subject;
+use crate::compare::{Content, Differences, End, Place, Renames, Sources, States, Summary, View};
 use crate::error::Error;
+use crate::fs::AbsPath;
 use crate::session::{Change, Changes, Id, Session, Side, Sort, Step, Store};
+use crate::tree::is_vcs;
 use crate::verb::desk::Desk;
 use crate::verb::fact::Fact;
-use crate::verb::resolve::named_changes::{TypedPath, chosen_among};
+use crate::verb::resolve::named_changes::{TypedPath, all_named, chosen_among};
+use crate::verb::summary::known_places;
 
 /// The two sides of a comparison.
 #[derive(Clone, Copy)]
@@ -62,6 +66,8 @@ pub struct Compared<'s> {
     pub changes: Vec<Change>,
     /// The indexes of those that were asked for.
     pub chosen: Vec<usize>,
+    /// The paths that were named.
+    pub named: Vec<AbsPath>,
     pub contents: Contents<'s>,
 }
 
@@ -72,13 +78,15 @@ pub enum Contents<'s> {
 }
 
 /// The changes that are shown.
-pub struct Terms {
+pub struct Terms<'a> {
     /// Those of the mtime alone, too.
     pub all: bool,
     /// Deletions and creations as renames, if that many percent of the content stayed.
     pub find_renames: Option<u8>,
     /// With remarks on files that came from elsewhere.
     pub remarks: bool,
+    /// The directory that paths of patches start from; `None` for the root.
+    pub top: Option<&'a AbsPath>,
 }
 
 /// True if a change is listed: with `all`, those of the mtime alone, too.
@@ -96,7 +104,29 @@ impl<'s> Compared<'s> {
         paths: &[TypedPath],
     ) -> Result<Self, Error> {
         let chosen = chosen_among(pair.session().id(), (&changes, &lists), paths)?;
-        Ok(Self { desk, store, pair, changes: changes.list, chosen, contents: Contents::States { states, ends } })
+        let named = all_named(pair.session().id(), (&changes, &lists), paths)?;
+        Ok(Self { desk, store, pair, changes: changes.list, chosen, named, contents: Contents::States { states, ends } })
+    }
+
+    /// Drops what a repository that begins at `top` cannot take as a patch: what lies elsewhere, and version control's own. Returns the number
+    /// of changes that this leaves out.
+    pub fn only_below(&mut self, top: &AbsPath) -> usize {
+        let is_own = |rest: &[u8]| rest.split(|byte| *byte == b'/').any(is_vcs);
+        let fits = |path: &AbsPath| path.below(top).is_some_and(|rest| !rest.is_empty() && !is_own(rest));
+        let before = self.chosen.len();
+        self.chosen.retain(|i| fits(&self.changes[*i].path));
+        before - self.chosen.len()
+    }
+
+    /// Sums up what was asked for; with `all` changes of the mtime alone, too.
+    ///
+    /// # Errors
+    /// A content of git's own files cannot be read.
+    pub fn summary(&mut self, all: bool) -> Result<Summary, Error> {
+        let Self { desk, store, pair, changes, chosen, named, contents } = self;
+        let places = known_places(desk, store, &pair.session().header);
+        let subject = Subject { changes, chosen, named, places: &places, renames: None, all };
+        Summary::of(subject, &mut |i, end| contents.open(changes, i, end))
     }
 
     /// Passes what was asked for to `show`, one by one, as long as that returns true: the first is shown before the next is read. Returns
@@ -104,13 +134,14 @@ impl<'s> Compared<'s> {
     ///
     /// # Errors
     /// A content cannot be read; an error of `show`.
-    pub fn for_each(&mut self, terms: &Terms, show: &mut dyn FnMut(&View<'_>) -> Result<bool, Error>) -> Result<u64, Error> {
+    pub fn for_each(&mut self, terms: &Terms<'_>, show: &mut dyn FnMut(&View<'_>) -> Result<bool, Error>) -> Result<u64, Error> {
         let mut renames = match terms.find_renames {
             Some(_) => self.renames(terms.find_renames)?,
             None => Renames::of(&self.changes),
         };
         let Self { changes, chosen, contents, .. } = self;
         let is_pair = |i: &usize| terms.find_renames.is_some() && chosen.binary_search(i).is_ok();
+        let left_out = terms.top.filter(|top| top.depth() > 0).map_or(1, |top| top.as_bytes().len() + 1);
         let (mut times, mut goes_on) = (0, true);
         for i in chosen.iter().copied() {
             if !is_listed(&changes[i], terms.all) {
@@ -126,16 +157,18 @@ impl<'s> Compared<'s> {
             let renamed = renames.deleted(i).filter(|(old, _)| is_pair(old));
             let gone = renamed.map(|(old, _)| contents.view(changes, old, true)).transpose()?;
             let mut view = contents.view(changes, i, true)?;
-            if let Some((gone, (old, percent))) = gone.zip(renamed) {
+            if let Some((mut gone, (old, percent))) = gone.zip(renamed) {
                 if gone.whole && view.whole {
                     view = View::renamed(gone, view, &changes[old], &changes[i], percent);
                 } else {
+                    gone.left_out = left_out;
                     show(&gone)?;
                 }
             } else if terms.remarks {
                 renames.learn(changes, i, &mut |i, end| contents.open(changes, i, end))?;
                 view.say_renamed(renames.from(changes, i), renames.to(changes, i));
             }
+            view.left_out = left_out;
             goes_on = show(&view)?;
         }
         Ok(times)

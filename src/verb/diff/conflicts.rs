@@ -6,10 +6,9 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::listed::Lines;
 use crate::checkpoint::Limits;
 use crate::commit::{self, Request};
-use crate::compare::{Clash, End, Sources, View};
+use crate::compare::{Clash, End, Lines, Sources, View};
 use crate::engine;
 use crate::engine::plan::conflict;
 use crate::engine::{Conflict, LeftOut, OnConflict, SinceAct, Verb};

@@ -1,10 +1,13 @@
 //! The changes between two sides, as JSON has them: docs/json.md.
 
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::compared::{Compared, Contents};
-use crate::compare::{Form, Renames, View, counts};
+use super::compared::{Compared, Contents, Pair};
+use crate::compare::summary::Seen;
+use crate::compare::{Lines, Renames, Summary};
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Change, Sort};
@@ -12,6 +15,13 @@ use crate::tree::{Each, Object, printed};
 use crate::verb::list::SessionRow;
 use crate::verb::resolve::standing::Standing;
 use crate::verb::show::ChangeRow;
+
+/// The summary of the differences.
+pub struct Summarized<'c> {
+    compared: &'c Compared<'c>,
+    standing: Option<Standing>,
+    summary: Summary,
+}
 
 /// The differences, without their contents.
 pub struct Listed<'c> {
@@ -47,23 +57,6 @@ enum Row<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         lines: Option<Lines>,
     },
-}
-
-/// The lines that a change puts in and takes out.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Lines {
-    /// `null` if lines cannot be counted: binary, too large, or a side is missing.
-    pub insertions: Option<usize>,
-    pub deletions: Option<usize>,
-    pub binary: bool,
-}
-
-impl Lines {
-    /// Counts the lines of a view.
-    pub fn of(view: &View<'_>) -> Self {
-        let (insertions, deletions) = counts(view, Form::default()).unzip();
-        Self { insertions, deletions, binary: view.is_binary() }
-    }
 }
 
 /// A change between two states.
@@ -104,6 +97,21 @@ impl Compared<'_> {
         Ok(Listed { compared: self, standing, renames, rows })
     }
 
+    /// Sums up what was asked for, with the counts of lines.
+    ///
+    /// # Errors
+    /// A content cannot be read.
+    pub fn summarized(&mut self, all: bool) -> Result<Summarized<'_>, Error> {
+        let standing = self.standing()?;
+        let mut summary = self.summary(all)?;
+        let order: BTreeMap<usize, usize> = summary.changes.iter().enumerate().map(|(at, single)| (single.index, at)).collect();
+        for (i, at) in order {
+            let view = self.contents.view(&self.changes, i, true)?;
+            summary.changes[at].seen = Some(Seen { conflict: view.conflict, lines: Lines::of(&view) });
+        }
+        Ok(Summarized { compared: self, standing, summary })
+    }
+
     /// The standing of a session that is compared with what was there.
     ///
     /// # Errors
@@ -129,14 +137,29 @@ impl Serialize for Listed<'_> {
             }
         };
         let mut map = serializer.serialize_map(None)?;
-        if let Some(standing) = self.standing {
-            map.serialize_entry("session", &SessionRow::new(&pair.session().header, standing))?;
-        }
-        if let Some([from, to]) = pair.points() {
-            map.serialize_entry("from", &from)?;
-            map.serialize_entry("to", &to)?;
-        }
+        sides(&mut map, *pair, self.standing)?;
         map.serialize_entry("changes", &Each(|| self.rows.iter().map(row)))?;
         map.end()
     }
+}
+
+impl Serialize for Summarized<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        sides(&mut map, self.compared.pair, self.standing)?;
+        map.serialize_entry("summary", &self.summary)?;
+        map.end()
+    }
+}
+
+/// The entries for the two sides.
+fn sides<M: SerializeMap>(map: &mut M, pair: Pair<'_>, standing: Option<Standing>) -> Result<(), M::Error> {
+    if let Some(standing) = standing {
+        map.serialize_entry("session", &SessionRow::new(&pair.session().header, standing))?;
+    }
+    if let Some([from, to]) = pair.points() {
+        map.serialize_entry("from", &from)?;
+        map.serialize_entry("to", &to)?;
+    }
+    Ok(())
 }

@@ -18,6 +18,7 @@ use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::parts::picks;
 use crate::verb::parts::select::{self, Selection, Way};
+use crate::verb::parts::together::together;
 use crate::verb::question::{Choosing, Question};
 use crate::verb::resolve::named_changes::TypedPath;
 use crate::verb::resolve::target::{Target, What};
@@ -195,7 +196,9 @@ fn take_out(desk: &Desk, store: &Store, session: &mut Locked, out: Out, of: &Tar
         let made = choose(&desk.fs, store, session, command(session.id(), &of.what), (choices, leaves))?;
         (left, step) = (made.changes, made.step);
         let paths = discarded.len() as u64;
+        let at = together(discarded.iter(), &session.changes()?, session.header.cwd.as_ref());
         let entry = log::Entry::new("discard paths", session.id(), session.header.generation, "done", paths);
+        let entry = log::Entry { at, ..entry };
         desk.note_in_log(store, &entry.of_act(&session.header));
     }
     Ok(PartDiscarded { session: id, step, discarded, notes, left, dry_run: of.dry_run })

@@ -15,6 +15,7 @@ use crate::verb::question::Question;
 use crate::verb::resolve::find_session;
 use crate::verb::resolve::guard;
 use crate::verb::resolve::scope::Scope;
+use crate::verb::resolve::services;
 use crate::verb::resolve::wanted_act::Want;
 
 /// The sessions that were discarded, or would be. JSON: docs/json.md.
@@ -32,6 +33,8 @@ pub struct Sessions {
 #[derive(Debug, Serialize)]
 pub struct Dropped {
     pub session: Id,
+    #[serde(skip)]
+    pub name: Option<String>,
     pub changes: u64,
     pub bytes: u64,
     /// The number of its steps, if it has more than one.
@@ -58,6 +61,7 @@ impl Dropped {
         let until = (end == End::Aside).then(|| kept(header.discarded.unwrap_or_else(crate::fs::now)));
         Self {
             session: header.id.clone(),
+            name: header.name.clone(),
             changes: out_of(header),
             bytes: header.sizes.all(),
             steps: header.steps.as_ref().map_or(0, |steps| steps.last.into()),
@@ -99,7 +103,7 @@ pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: O
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
-        let session = locked(desk, opened, &id)?;
+        let session = stopped(desk, opened, &id, dry_run)?;
         find_session::refuse_gone_on(key, &session.header)?;
         sessions.push(session);
     }
@@ -119,6 +123,20 @@ pub fn sessions(desk: &Desk, keys: &[String], end: End, dry_run: bool, reason: O
     }
     sessions.iter_mut().for_each(|session| session.for_reason(reason));
     finish(desk, store, done, |done| sessions.iter_mut().try_for_each(|session| drop_held(desk, store, session, end, done)))
+}
+
+/// Locks a session to discard it; stops the services that run in it.
+fn stopped(desk: &Desk, store: &Store, id: &Id, dry_run: bool) -> Result<Locked, Error> {
+    match locked(desk, store, id) {
+        Err(busy) if busy.kind() == Kind::Busy && !dry_run => {
+            let session = store.session(id)?;
+            guard::refuse_waiting(&session.header, "discard")?;
+            guard::refuse_a_persons(desk, &session)?;
+            services::stop_all(desk, store, id, busy)?;
+            locked(desk, store, id)
+        }
+        locked => locked,
+    }
 }
 
 /// Locks a session to discard it as it lies: nothing of a run that was cut off is collected for that.
@@ -179,9 +197,9 @@ pub fn all_pending(desk: &Desk) -> Result<Sessions, Error> {
     if !chosen.is_empty() {
         let held = chosen.iter().map(out_of).sum();
         if !desk.yes && !desk.can_ask {
-            return Err(error::drops_unasked(chosen.len(), held, desk.is_far));
+            return Err(error::drops_unasked(chosen.len(), held, desk.is_far()));
         }
-        desk.confirm(Question::DiscardAll { sessions: &chosen, held, everywhere: desk.is_far })?;
+        desk.confirm(Question::DiscardAll { sessions: &chosen, held, everywhere: desk.is_far() })?;
     }
     finish(desk, store, Sessions::default(), |done| chosen.iter().try_for_each(|header| drop_shown(desk, store, header, done)))
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use crate::compare::{CHANGED, cut_off};
 use crate::engine::Verb;
 use crate::engine::plan::conflict;
+
 use crate::error::{Against, Error, Kind, Reason, command, shell_word};
 use crate::fs::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::{FREED, Failed, Header, Id, Status, UndoableAct, not_now};
+use crate::session::{Change, FREED, Failed, Header, Id, Status, UndoableAct, not_now};
 use crate::settings::grouped;
-use crate::tree::time;
+use crate::tree::{sort_word, time};
 
 /// An act, in the words of its errors.
 #[derive(Clone, Copy)]
@@ -164,6 +165,29 @@ pub fn would_go_along(path: &AbsPath, below: &AbsPath) -> Error {
 /// The error for a file that was changed while a call was at work.
 pub fn changed_meanwhile(path: &AbsPath) -> Error {
     Error::refused(format!("{path}: it was changed meanwhile")).with_path(path).with_remedy("try again")
+}
+
+/// The error for an edit of what is no file.
+pub fn no_file_held(change: &Change) -> Error {
+    let why = match &change.after {
+        None => "it is deleted: there is nothing to edit".into(),
+        Some(state) => format!("a {} is held there, which no editor opens", sort_word(state.sort())),
+    };
+    Error::refused(format!("{}: {why}", change.path)).with_path(&change.path)
+}
+
+/// The error for a binary file, in an editor.
+pub fn is_binary(path: &AbsPath) -> Error {
+    Error::refused(format!("{path}: it is binary, and no text to edit")).with_path(path)
+}
+
+pub fn too_large_to_edit(path: &AbsPath) -> Error {
+    Error::refused(format!("{path}: it is too large to be edited here")).with_path(path)
+}
+
+/// The error for an edit of what a session holds no more.
+pub fn not_edited(path: &AbsPath) -> Error {
+    Error::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")).with_path(path)
 }
 
 /// The note on a directory that stays as it is.

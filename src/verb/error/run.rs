@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::error::{Error, Kind, Reason, command, reason, shell_word};
 use crate::fs::AbsPath;
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::Id;
+use crate::session::{Ending, Id};
 use crate::verb::fact::{Collected, Lost};
 
 /// The error of a command that was not started, whatever stood in its way.
@@ -36,11 +36,29 @@ pub fn not_executed(program: &Path, why: &io::Error) -> Error {
     Error::new(kind, format!("{}: {}", program.display(), reason(why))).without_state()
 }
 
+/// The error for a command that joined another one, and of which not all could be noted.
+pub fn not_noted(why: Error, ending: Ending) -> Error {
+    let state = format!("the command has run, and ended with {}; its step may not tell of it", ending.status());
+    why.with_kind(Kind::LeftOut).with_state(state)
+}
+
+/// The error for a service inside a run, which holds what it changes already.
+pub fn serves_inside(id: &str) -> Error {
+    let why = format!("this runs inside the run of session {id} already, which holds its changes: --serve has nothing to begin");
+    not_started(Error::usage(why).with_remedy("begin it in the background there: COMMAND &"))
+}
+
 /// The program that is started for the door of a run.
 pub const OWN_PROGRAM: &str = "recant's own program";
 
 /// The process that it becomes.
 pub const ANSWERS: &str = "the program that answers inside the run";
+
+/// The socket between it and the one who asks.
+pub const CONNECTION: &str = "a connection";
+
+/// The proxy of a run whose network is listed.
+pub const PROXY: &str = "the proxy of the run";
 
 /// The commands that may come next for a session, side by side.
 pub fn next<const N: usize>(verbs: [&str; N], id: &Id) -> Remedy {
@@ -53,6 +71,26 @@ pub fn still_held(why: Error, id: &Id) -> Error {
     let remedy = || "what it changed is held: " + next(["diff", "commit", "discard"], id);
     if why.advice().is_some() { why } else { why.with_remedy(remedy()) }
 }
+
+/// The secret in the credentials of an agent.
+pub const AGENT_S_CREDENTIALS: &str = "an agent's credentials";
+
+/// The error for a path to hide that the session holds in another place, or has deleted.
+pub fn moved_secret(path: &AbsPath, is_closed: bool) -> Error {
+    let problem =
+        Error::refused(format!("{path}: the session has deleted or moved it: what is to be hidden may lie elsewhere in it"));
+    let open = || words(format_args!("--open {} goes on, and closes nothing of it", shell_word(path.as_bytes())));
+    if is_closed { problem.with_remedy(open()) } else { problem.with_remedy("leave --hide away, or begin another session") }
+}
+
+/// The warning about links of a run that stand for hidden files.
+pub fn stand_ins(first: &AbsPath, more: usize) -> String {
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    format!("{first}{more}: a link in the place of a closed file, not its content: do not commit it over a copy")
+}
+
+/// The reason why the socket of the ssh agent stays real.
+pub const SSH_AGENT: &str = "$SSH_AUTH_SOCK";
 
 /// The reason why the history of a shell stays real.
 pub const HISTORY: &str = "the shell's history";
@@ -72,6 +110,11 @@ pub fn decided_outside(id: &str) -> Error {
     let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
     let tail = id.rsplit('-').next().unwrap_or(id);
     Error::refused(message).with_remedy("the person outside does that: " + command(format_args!("review {tail}")))
+}
+
+/// The warning about an `--open` path that nothing closes.
+pub fn opens_nothing(path: &Path) -> String {
+    format!("{}: --open: nothing is closed there", shell_word(path.as_os_str().as_encoded_bytes()))
 }
 
 /// The error for a `--pass` path that is missing.

@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 
 use crate::capture::Inside;
-use crate::error::{Error, Kind, command, shell_word};
+use crate::error::{Error, Kind, Reason, command, shell_word};
 use crate::fs::{AbsPath, Time};
 use crate::remedy::{Command, Remedy, shell, words};
-use crate::session::{Changes, Checkpoint, Counts, Header, Id, LastAct, Origin, Status, not_now};
+use crate::session::{Changes, Checkpoint, Counts, Header, Id, LastAct, Origin, Session, Status, UnderWay, not_now};
 use crate::settings::edits;
 use crate::tree::time;
 use crate::verb::resolve::wanted_act::Want;
@@ -15,6 +15,12 @@ use crate::verb::resolve::wanted_act::Want;
 /// The error for `last` in a store without sessions.
 pub fn no_session() -> Error {
     Error::refused("there is no session yet").with_remedy(shell("recant run -- COMMAND") + " begins one")
+}
+
+/// The error for a session that another machine asks for where there is no store.
+pub fn no_store_there(key: &str, store: &AbsPath) -> Error {
+    let why = format!("no session {key:?}: there is no store at {store}; with -H, --store is a directory of that machine");
+    Error::refused(why).with_reason(Reason::Unknown { near: false })
 }
 
 /// The error if a signal came before the verb began. `state`: what is true then.
@@ -59,10 +65,15 @@ pub fn at_work(id: &Id) -> Error {
     error.with_state("nothing was changed; try again when it has ended")
 }
 
+/// The error for a session that nobody has decided about in time.
+pub fn undecided(id: &Id) -> Error {
+    Error::new(Kind::Busy, format!("nobody has decided about session {} yet", id.tail()))
+}
+
 /// The error for what cannot be done inside a run.
 pub fn is_inside(inside: &Inside) -> Error {
     let session = &inside.session;
-    Error::refused(format!("this is inside the run of session {session}, where only 'recant run' can be used"))
+    Error::refused(format!("this is inside the run of session {session}, where recant only runs commands, and looks"))
         .with_remedy("do it outside, when the run has ended")
 }
 
@@ -317,16 +328,66 @@ pub fn no_name(key: &str, why: &str) -> Error {
     Error::usage(message).with_remedy(rule)
 }
 
+/// The most commands that one line names.
+const MOST_NAMED: usize = 2;
+
 /// The error if a command runs in the session.
-pub fn is_running(id: &Id) -> Error {
-    let message = format!("cannot go on in session {id}: a command is running in it");
-    Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
+pub fn is_running(session: &Session) -> Error {
+    let running = session.under_way().unwrap_or_default();
+    let mut named: Vec<String> = running.iter().take(MOST_NAMED).map(UnderWay::says).collect();
+    let more = running.len() - named.len();
+    named.extend((more > 0).then(|| format!("{more} more run in it")));
+    let named = if named.is_empty() { "a command is running in it".to_owned() } else { named.join("; ") };
+    let message = format!("cannot go on in session {}: {named}", session.id().tail());
+    Error::new(Kind::Busy, message).with_remedy(let_end(session.id(), &running))
+}
+
+/// The way on where something runs in a session: a service does not end by itself.
+fn let_end(id: &Id, running: &[UnderWay]) -> Remedy {
+    if let [only] = running
+        && let Some(name) = only.service()
+    {
+        return command(format_args!("run --session {} --stop {name}", id.tail())) + " ends it";
+    }
+    match running {
+        several if several.iter().all(|one| one.service().is_some()) && !several.is_empty() => {
+            command(format_args!("run --session {} --stop NAME", id.tail())) + " ends each"
+        }
+        _ => words("let that end first (--wait TIME waits for it), or name another session"),
+    }
+}
+
+/// The error for a service that does not run in the session.
+pub fn no_service(id: &Id, name: &str, running: &[UnderWay]) -> Error {
+    let names: Vec<&str> = running.iter().filter_map(|one| one.service()).collect();
+    let others = if names.is_empty() { String::new() } else { format!("; {} runs", names.join(", ")) };
+    Error::refused(format!("no service {name} runs in session {}{others}", id.tail())).without_state()
+}
+
+/// The error for services that somebody has to stop first.
+pub fn services_run(busy: Error, id: &Id, services: &[UnderWay]) -> Error {
+    let stop = |name: &str| command(format_args!("run --session {} --stop {name}", id.tail()));
+    let remedy = match services {
+        [only] => "-y stops it first, as " + stop(only.service().unwrap_or("NAME")) + " does",
+        _ => "-y stops them first, as " + stop("NAME") + " does each",
+    };
+    busy.with_state("nothing was changed").with_remedy(remedy)
+}
+
+/// The error for an agent that would stop what a person began.
+pub fn a_persons_service(variable: &str, id: &Id, service: &UnderWay) -> Error {
+    let name = service.service().unwrap_or_default();
+    let stop = command(format_args!("run --session {} --stop {name}", id.tail()));
+    let what = format!("a person began {name} in session {} (since {})", id.tail(), service.since());
+    let error = Error::new(Kind::Busy, format!("an agent calls ({variable} is set): {what}"));
+    error.with_remedy("in a terminal of your own: " + stop)
 }
 
 /// The error for what a command cannot have in a run that it joins.
-pub fn cannot_join(id: &Id, what: &str) -> Error {
-    let message = format!("cannot join the command that runs in session {id} with {what}");
-    Error::new(Kind::Busy, message).with_remedy("let that end first (--wait TIME waits for it), or name another session")
+pub fn cannot_join(session: &Session, what: &str) -> Error {
+    let message = format!("cannot join the command that runs in session {} with {what}", session.id().tail());
+    let running = session.under_way().unwrap_or_default();
+    Error::new(Kind::Busy, message).with_remedy(let_end(session.id(), &running))
 }
 
 /// The reason why no command can go on in a session, and what to do instead.

@@ -3,3 +3,4 @@
 pub mod picks;
 pub mod piece;
 pub mod select;
+pub mod together;

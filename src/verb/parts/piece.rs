@@ -71,7 +71,7 @@ impl Terms<'_> {
 
     fn act(&self, desk: &Desk) -> Act<'static> {
         let since = SinceAct::of(&self.of.header, self.verb);
-        let act = Act { accept_unsynced: true, since, ..Act::new(desk, Verb::Commit, Conflicts::forced(self.force)) };
+        let act = Act { accept_unsynced: true, since, ..self.target.act(desk, Conflicts::forced(self.force)) };
         if self.verb == Verb::Commit { act } else { Act { on_limit: OnLimit::Full, ..act } }
     }
 }

@@ -2,10 +2,13 @@
 
 use super::scope::Scope;
 use crate::error::Error;
-use crate::session::{Header, Session, Store, log};
+use crate::fs::AbsPath;
+use crate::session::{Entry, Header, Session, Store, log};
 use crate::verb::desk::Desk;
 use crate::verb::fact::{Fact, News};
+use crate::verb::parts::together::together;
 use crate::verb::question::Question;
+use crate::verb::summary;
 
 /// Tells an agent, once, what others did to the session in which its command goes on, and to the one that had its name before.
 ///
@@ -30,7 +33,7 @@ pub fn tell(desk: &Desk, store: &Store, session: &Session, is_new: bool) -> Resu
     let mut news = Vec::new();
     for other in headers.iter().filter(is_meant) {
         if let Some(acted) = other.acted.as_ref().filter(|acted| !acted.is_own(store.by.as_ref()))
-            && store.is_news(&desk.fs, &store.path, &format!("act {}", acted.n))?
+            && store.is_news(&desk.fs, acted.n)?
         {
             news.push((other, acted.n));
         }
@@ -42,9 +45,24 @@ pub fn tell(desk: &Desk, store: &Store, session: &Session, is_new: bool) -> Resu
     for (session, n) in news {
         // What is held has no line.
         let entry = entries.iter().rev().find(|entry| entry.act == Some(n));
-        desk.caller.tell(Fact::News(News { session, entry }));
+        let at = places(store, session, entry);
+        desk.caller.tell(Fact::News(News { session, entry, at: &at }));
     }
     Ok(())
+}
+
+/// The places of what an act on a part decided about; none of one on all of a session, or if they cannot be read.
+pub fn places(store: &Store, session: &Header, entry: Option<&Entry>) -> Vec<AbsPath> {
+    let read = || {
+        let part = store.session(&session.id)?.changes()?;
+        let rest = store.session(session.root())?.changes()?;
+        Ok::<_, Error>(together(part.list.iter().map(|change| &change.path), &rest, session.cwd.as_ref()))
+    };
+    match entry {
+        Some(entry) if !entry.at.is_empty() => entry.at.clone(),
+        Some(_) if session.of.is_some() => read().unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 /// Notes that a person has looked at what a session holds. A hint: an error is none.
@@ -66,5 +84,6 @@ pub fn ask(desk: &Desk, store: &Store, session: &Session) -> Result<(), Error> {
     if unseen.is_empty() {
         return Ok(());
     }
-    desk.confirm(Question::CommitUnseen { id: session.id(), steps: &unseen })
+    let summary = &summary::of_session(desk, store, session)?;
+    desk.confirm(Question::CommitUnseen { id: session.id(), steps: &unseen, summary })
 }

@@ -21,6 +21,8 @@ pub enum Aim<'a> {
     New(Option<&'a str>),
     /// `--session`: a session that exists, or a new one with this name. Waits so long for a command that runs in it.
     Named(&'a str, Duration),
+    /// A session whose run is about to end; waits so long for that.
+    Ending(&'a str, Duration),
     /// A session that has to exist.
     There(&'a str),
 }
@@ -30,29 +32,74 @@ pub struct Begun {
     pub session: Locked,
     /// It was begun for this run, and is removed if the run leaves nothing in it.
     pub fresh: bool,
+    /// A name that left it open whether the session is new: that it is has to be told, once it is known to stay.
+    pub untold: Option<NewName>,
+}
+
+/// The name of a new session, and the newest that had it before, if its commit was undone and it cannot be gone on in.
+pub struct NewName {
+    name: String,
+    former: Option<Id>,
+}
+
+impl NewName {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Tells that the session is new.
+    pub fn tell(self, desk: &Desk, id: &Id) {
+        desk.caller.tell(Fact::New { id, name: &self.name, former: self.former.as_ref() });
+    }
 }
 
 /// A session that a command goes to.
 pub enum Aimed {
-    Alone(Begun),
+    Alone(Box<Begun>),
     /// A command runs in it already.
-    Beside(Session),
+    Beside(Box<Session>),
 }
 
-/// Begins a session or takes up a pending one. Listings show `command` for a new one. Says that a session is new if the name left it open.
+/// Begins a session or takes up a pending one. Listings show `command` for a new one.
 ///
 /// Errors: the session cannot be gone on in, with the reason; the name is invalid.
 pub fn begin(desk: &Desk, store: &Store, aim: Aim<'_>, command: &str) -> Result<Aimed, Error> {
     match aim {
-        Aim::New(name) => new(desk, store, name, command).map(Aimed::Alone).map_err(|error| or_go_on(store, name, error)),
-        Aim::There(key) => take_up(desk, store, &desk.find(store, Some(key), Want::GoOn)?, Duration::ZERO),
-        Aim::Named(key, wait) => named(desk, store, (key, wait), command),
+        Aim::New(name) => new(desk, store, name, command)
+            .map(|begun| Aimed::Alone(Box::new(begun)))
+            .map_err(|error| or_go_on(store, name, error)),
+        Aim::There(key) => take_up(desk, store, &desk.find(store, Some(key), Want::GoOn)?, Wait::Joins(Duration::ZERO)),
+        Aim::Named(key, wait) => named(desk, store, (key, Wait::Joins(wait)), command),
+        Aim::Ending(key, wait) => named(desk, store, (key, Wait::Alone(wait)), command),
+    }
+}
+
+/// How long what runs in a session is waited for.
+#[derive(Clone, Copy)]
+enum Wait {
+    /// So long for commands; what still runs then, if it was not waited for, and services are joined.
+    Joins(Duration),
+    /// So long for all, and nothing is joined.
+    Alone(Duration),
+}
+
+impl Wait {
+    fn time(self) -> Duration {
+        match self {
+            Self::Joins(time) | Self::Alone(time) => time,
+        }
+    }
+
+    /// True if what runs in a session now is joined.
+    fn is_over(self, session: &Session) -> bool {
+        let is_service = || session.under_way().is_ok_and(|all| !all.is_empty() && all.iter().all(|one| one.service().is_some()));
+        matches!(self, Self::Joins(time) if time.is_zero() || is_service())
     }
 }
 
 fn new(desk: &Desk, store: &Store, name: Option<&str>, command: &str) -> Result<Begun, Error> {
     let session = store.begin(&desk.fs, Origin::Captured, name, Some(command.into()))?;
-    Ok(Begun { session, fresh: true })
+    Ok(Begun { session, fresh: true, untold: None })
 }
 
 /// Adds the way to go on in the session, if a run could: whoever chose a name that is taken may have meant that, or not known it.
@@ -67,15 +114,14 @@ fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Error {
     }
 }
 
-fn named(desk: &Desk, store: &Store, (key, wait): (&str, Duration), command: &str) -> Result<Aimed, Error> {
+fn named(desk: &Desk, store: &Store, (key, wait): (&str, Wait), command: &str) -> Result<Aimed, Error> {
     if let Some(found) = find(desk, store, key)? {
         return take_up(desk, store, &found, wait);
     }
     match new(desk, store, Some(key), command) {
         Ok(begun) => {
-            let former = rolled_back(store, key)?;
-            desk.caller.tell(Fact::New { id: begun.session.id(), name: key, former: former.as_ref() });
-            Ok(Aimed::Alone(begun))
+            let untold = Some(NewName { name: key.to_owned(), former: rolled_back(store, key)? });
+            Ok(Aimed::Alone(Box::new(Begun { untold, ..begun })))
         }
         // Another run with the same words has taken the name meanwhile.
         Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(desk, store, key)? {
@@ -125,12 +171,16 @@ fn find(desk: &Desk, store: &Store, key: &str) -> Result<Option<Id>, Error> {
 }
 
 /// Locks a session that exists, for a command that goes on in it. If one runs in it, and is not waited for, it may be joined.
-fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Aimed, Error> {
+fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Wait) -> Result<Aimed, Error> {
     let mut session = match locked(desk, store, id, wait)? {
         Err(error) if error.kind() == Kind::Busy => match store.session(id) {
             Ok(session) if session.header.uncollected => {
                 refuse_in_a_persons(desk, &session)?;
-                return if wait.is_zero() { Ok(Aimed::Beside(session)) } else { Err(error::is_running(id)) };
+                return if wait.is_over(&session) {
+                    Ok(Aimed::Beside(Box::new(session)))
+                } else {
+                    Err(error::is_running(&session))
+                };
             }
             _ => return Err(error),
         },
@@ -144,7 +194,7 @@ fn take_up(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Aimed,
     refuse(&session.header, in_memory, Want::GoOn)?;
     refuse_in_a_persons(desk, &session)?;
     open_again(desk, &mut session)?;
-    Ok(Aimed::Alone(Begun { session, fresh: false }))
+    Ok(Aimed::Alone(Box::new(Begun { session, fresh: false, untold: None })))
 }
 
 /// Opens a session again whose commit was undone, before its steps change.
@@ -170,14 +220,14 @@ pub fn refuse(header: &Header, in_memory: bool, want: Want) -> Result<(), Error>
     }
 }
 
-/// Locks a session; waits so long for a command that runs in it.
-fn locked(desk: &Desk, store: &Store, id: &Id, wait: Duration) -> Result<Result<Locked, Error>, Error> {
+/// Locks a session; waits for a command that runs in it.
+fn locked(desk: &Desk, store: &Store, id: &Id, wait: Wait) -> Result<Result<Locked, Error>, Error> {
     let start = Instant::now();
     let mut told = false;
     loop {
         let locked = store.lock_session(&desk.fs, id);
         let is_busy = locked.as_ref().is_err_and(|error| error.kind() == Kind::Busy);
-        if !is_busy || start.elapsed() >= wait {
+        if !is_busy || start.elapsed() >= wait.time() || store.session(id).is_ok_and(|session| wait.is_over(&session)) {
             return Ok(locked);
         }
         if !std::mem::replace(&mut told, true) {

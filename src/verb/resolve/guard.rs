@@ -12,21 +12,32 @@ use crate::verb::error;
 /// The variable that tells of an agent which may make nothing real. Inside a run nothing is.
 pub fn limited(desk: &Desk) -> Option<&'static str> {
     let variable = desk.caller.variable()?;
-    let is_allowed = desk.config.agent_commit.value == AgentCommit::Allow || crate::capture::inside().is_some();
-    (!is_allowed).then_some(variable)
+    let is_allowed = || desk.config.agent_commit.value == AgentCommit::Allow && !is_elsewhere(desk);
+    (crate::capture::inside().is_none() && !is_allowed()).then_some(variable)
+}
+
+/// True if the settings in force are not those of the person whose store it is. In one that knows nobody they are nobody's: an agent can make
+/// a store.
+fn is_elsewhere(desk: &Desk) -> bool {
+    let known = desk.store().ok().flatten().and_then(|store| store.person().ok().flatten());
+    known.is_none_or(|known| desk.person().as_ref() != Some(&known))
 }
 
 /// Refuses that an agent drops a session in which a person made something.
 pub fn refuse_a_persons(desk: &Desk, session: &Session) -> Result<(), Error> {
     let Some(variable) = limited(desk) else { return Ok(()) };
-    let is_all_by_agents = match &session.header.steps {
+    if is_all_by_agents(session)? { Ok(()) } else { Err(error::a_persons(variable, session.id())) }
+}
+
+/// True if no person made something in a session.
+///
+/// # Errors
+/// Its steps cannot be read.
+pub fn is_all_by_agents(session: &Session) -> Result<bool, Error> {
+    Ok(match &session.header.steps {
         None => session.header.by.is_some(),
-        Some(_) => session.steps()?.steps.iter().all(|step| step.by.is_some() || step.chosen),
-    };
-    if is_all_by_agents {
-        return Ok(());
-    }
-    Err(error::a_persons(variable, session.id()))
+        Some(_) => session.steps()?.steps.iter().all(|step| step.command.by.is_some() || step.chosen),
+    })
 }
 
 /// Refuses that an agent goes on in a session that a person began, or changes its name or its step.

@@ -8,6 +8,8 @@ pub mod killed_run;
 pub mod named_changes;
 pub mod open;
 pub mod scope;
+pub mod service_rows;
+pub mod services;
 pub mod standing;
 pub mod target;
 pub mod wanted_act;

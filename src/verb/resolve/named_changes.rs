@@ -41,13 +41,20 @@ pub fn chosen_among(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: 
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
-    let mut chosen = Vec::new();
-    for path in paths {
-        chosen.extend(changes.under(&named(id, changes, others, path)?));
-    }
+    Ok(at_and_under(changes, &all_named(id, (changes, others), paths)?))
+}
+
+/// The paths, as the lists have them.
+pub fn all_named(id: &Id, (changes, others): (&Changes, &[&Changes]), paths: &[TypedPath]) -> Result<Vec<AbsPath>, Error> {
+    paths.iter().map(|path| named(id, changes, others, path)).collect()
+}
+
+/// The indexes of the changes at and under paths, each once, in path order.
+fn at_and_under(changes: &Changes, paths: &[AbsPath]) -> Vec<usize> {
+    let mut chosen: Vec<usize> = paths.iter().flat_map(|path| changes.under(path)).collect();
     chosen.sort_unstable();
     chosen.dedup();
-    Ok(chosen)
+    chosen
 }
 
 /// A path as the first list has it that holds something there.

@@ -3,10 +3,11 @@
 use super::find_session;
 use super::guard;
 use super::killed_run;
+use super::services;
 use super::wanted_act::Want;
 use crate::engine::recover::recovery;
 use crate::engine::{Recovered, Settled, recover_and_lock};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Reason};
 use crate::fs::Lock;
 use crate::session::{Header, Id, Locked, Session, Store};
 use crate::verb::desk::Desk;
@@ -40,9 +41,11 @@ impl Desk {
         Ok((store, session))
     }
 
-    /// Says that what is shown is not all that a command changes.
+    /// Says that what is shown is not all that a command changes; not to that command.
     pub(crate) fn say_running(&self, session: &Session) {
-        self.caller.tell(Fact::Running(session.id()));
+        if !self.is_in_run() {
+            self.caller.tell(Fact::Running(session.id()));
+        }
     }
 
     /// A session as the command that runs in it has it so far, with warnings; `None` if none runs in it.
@@ -70,27 +73,44 @@ impl Desk {
     pub(crate) fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Error> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
+        let locked = match self.recover_and_lock(store, &id) {
+            Err(busy) if busy.kind() == Kind::Busy => {
+                // What stands against the act stops nothing.
+                self.refuse(key, &store.session(&id)?, want)?;
+                services::stop_all(self, store, &id, busy)?;
+                self.recover_and_lock(store, &id)?
+            }
+            locked => locked?,
+        };
+        self.refuse(key, &locked, want)?;
+        if want == Want::Commit {
+            killed_run::refuse_unseen(self, &locked)?;
+        }
+        Ok((store, locked))
+    }
+
+    fn recover_and_lock(&self, store: &Store, id: &Id) -> Result<Locked, Error> {
         let collect = |locked: &mut Locked| killed_run::collect(self, store, locked);
         let recover = || {
             let mut recovered = self.recovered.take();
             recovered.extend(self.prepare_to_change(store)?);
             Ok::<_, Error>(recovered)
         };
-        let locked = recover_and_lock::lock(&self.fs, store, &id, collect, recover)?;
-        find_session::refuse_gone_on(key, &locked.header)?;
+        recover_and_lock::lock(&self.fs, store, id, collect, recover)
+    }
+
+    /// Refuses an act on a session that it does not fit, or that is not the caller's to decide.
+    fn refuse(&self, key: &str, session: &Session, want: Want) -> Result<(), Error> {
+        find_session::refuse_gone_on(key, &session.header)?;
         match want {
-            Want::Commit | Want::Redo if locked.header.is_in_part() => guard::refuse_waiting(&locked.header, COMMIT_MORE)?,
+            Want::Commit | Want::Redo if session.header.is_in_part() => guard::refuse_waiting(&session.header, COMMIT_MORE),
             Want::Discard => {
-                guard::refuse_waiting(&locked.header, "discard")?;
-                guard::refuse_a_persons(self, &locked)?;
+                guard::refuse_waiting(&session.header, "discard")?;
+                guard::refuse_a_persons(self, session)
             }
-            Want::Stage | Want::Rewind | Want::Tend => guard::refuse_in_a_persons(self, &locked)?,
-            _ => {}
+            Want::Stage | Want::Rewind | Want::Tend => guard::refuse_in_a_persons(self, session),
+            _ => Ok(()),
         }
-        if want == Want::Commit {
-            killed_run::refuse_unseen(self, &locked)?;
-        }
-        Ok((store, locked))
     }
 
     /// Opens a session for a dry run. Takes its lock, so that nothing half done is reported, but recovers nothing.
@@ -122,7 +142,9 @@ impl Desk {
     /// Judges what a reader of a session found. If another recant was at work meanwhile, an error is no damage: to a reader, an object on
     /// its way lies at neither of its two places.
     pub(crate) fn believed<T>(&self, store: &Store, session: &Session, found: Result<T, Error>) -> Result<T, Error> {
-        if session.is_so_far() {
+        // What a person wrote meanwhile is no reading.
+        let is_read = !matches!(&found, Err(error) if error.reason() == Some(&Reason::Kept));
+        if session.is_so_far() || !is_read {
             return found;
         }
         if !store.is_at_work(session) {

@@ -22,13 +22,19 @@ impl Scope {
     ///
     /// Errors: the working directory is gone.
     pub fn of(desk: &Desk) -> Result<Self, Error> {
-        if desk.is_far { Ok(Self::everywhere()) } else { Self::here() }
+        if desk.is_far() { Ok(Self::everywhere()) } else { Self::here() }
     }
 
     /// The project of the working directory. Errors: the directory is gone.
     pub fn here() -> Result<Self, Error> {
         let dir = crate::capture::working_directory().map_err(|_| no_project())?;
-        Ok(Self { project: Some(project(&dir)), ..Self::everywhere() })
+        Ok(Self::of_directory(&dir))
+    }
+
+    /// The project of a directory.
+    pub fn of_directory(dir: &AbsPath) -> Self {
+        let project = project(dir);
+        Self { project: Some(project.clone()), known: RefCell::new(HashMap::from([(dir.clone(), project)])) }
     }
 
     /// The scope of every session, whichever project it belongs to.
@@ -72,7 +78,7 @@ pub fn begun_in(store: &Store, header: &Header) -> Option<AbsPath> {
     // An unreadable session is of no project; whoever names it by its id is told why.
     let session = store.session(&header.id).ok()?;
     if let Some(run) = session.run().ok()? {
-        return Some(run.cwd);
+        return Some(run.command.cwd);
     }
     session.read_changes().ok()?.next().ok()??.path.parent()
 }

@@ -47,7 +47,7 @@ impl Standing {
             let session = store.session(&header.id)?;
             if !session.is_held()? {
                 (standing.word, standing.ended) = ("pending", true);
-                standing.failed = Failed::of(None);
+                standing.failed = Failed::of(None, None);
                 standing.unsynced |= session.of_another_boot()?;
             }
         }

@@ -9,6 +9,8 @@ use crate::engine::{Effect, Verb};
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Locked, Part, Store, TakesBack};
+use crate::settings::OnLimit;
+use crate::verb::act::carry_out::{Act, Conflicts};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::parts::picks;
@@ -23,6 +25,8 @@ pub struct Target {
     pub(crate) dry_run: bool,
     /// The reason, for the log.
     pub(crate) reason: Option<String>,
+    /// The globs of a person's policy that allow an agent the act.
+    pub(crate) policy: Vec<String>,
     /// The act that this one takes back.
     pub(crate) takes_back: Option<TakesBack>,
 }
@@ -76,7 +80,7 @@ impl What {
 impl Target {
     /// All of a session.
     pub fn all(key: impl Into<String>) -> Self {
-        Self { key: key.into(), what: What::All, dry_run: false, reason: None, takes_back: None }
+        Self { key: key.into(), what: What::All, dry_run: false, reason: None, policy: Vec::new(), takes_back: None }
     }
 
     /// Of it what lies at and under these paths, which are relative to `cwd`, with the directories that they need; all if there are none.
@@ -106,10 +110,17 @@ impl Target {
         Ok((store, session))
     }
 
+    /// A commit of it, as the settings have that. By a policy all that goes is kept: nobody was asked.
+    pub(crate) fn act(&self, desk: &Desk, conflicts: Conflicts) -> Act<'static> {
+        let act = Act::new(desk, Verb::Commit, conflicts);
+        if self.policy.is_empty() { act } else { Act { on_limit: OnLimit::Full, ..act } }
+    }
+
     /// Notes in a session the purpose of the act to come.
     pub(crate) fn note_purpose(&self, session: &mut Locked) {
         self.takes_back.into_iter().for_each(|act| session.takes_back(act));
         session.for_reason(self.reason.as_deref());
+        session.by_policy(&self.policy);
     }
 
     /// The session's paths that are named; none if all are meant.

@@ -39,7 +39,13 @@ impl Guest {
                 keeps.pass = paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
             }
             if let Some(records) = set.records.clone() {
-                keeps = State { pass: keeps.pass, records, made: Vec::new(), of_conversations: Vec::new() };
+                keeps = State {
+                    credentials: keeps.credentials,
+                    pass: keeps.pass,
+                    records,
+                    made: Vec::new(),
+                    of_conversations: Vec::new(),
+                };
             }
         }
         // What an earlier run of the session changed it has to see.

@@ -1,5 +1,6 @@
-//! Facts about a run's surroundings that are told before its command: another pending session, changes below its own since that held them, and
-//! places that no run changes.
+//! Facts about a run's surroundings that are told before its command: another pending session, and changes below its own since that held them.
+
+use std::cell::LazyCell;
 
 use super::notice::Notice;
 use crate::compare::{OnTree, Sources};
@@ -21,13 +22,14 @@ pub fn pending(desk: &Desk, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     // Ids begin with their time.
     ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
     let home = dirs::home_dir();
-    let project = project_of(cwd, home.as_deref());
+    // Looked for only if something is pending.
+    let project = LazyCell::new(|| project_of(cwd, home.as_deref()));
     let here = |directory: &AbsPath| directory.is_under(&project) || project.is_under(&project_of(directory, home.as_deref()));
     let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find_map(|id| {
         let session = store.session(id).ok()?;
         let header = &session.header;
         let is_pending = header.status() == Status::Pending && header.origin == Origin::Captured && header.counts.changes > 0;
-        let is_here = is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)));
+        let is_here = is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.command.cwd)));
         is_here.then_some(session)
     });
     let Some(session) = pending else { return false };
@@ -41,15 +43,6 @@ pub fn pending(desk: &Desk, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
 /// Records that the user was told of pending sessions, so that later runs do not tell of this one. A hint: an error is none.
 pub fn remember(desk: &Desk, session: &Session) {
     drop(session.note_told(&desk.fs));
-}
-
-/// Tells something once a project, under the key `about`.
-pub fn once(desk: &Desk, store: &Store, cwd: &AbsPath, (about, text): (&str, &str)) -> Result<(), Error> {
-    let project = project_of(cwd, dirs::home_dir().as_deref());
-    if store.is_news(&desk.fs, &project, about)? {
-        desk.caller.tell(Fact::Run(Notice::Place(text)));
-    }
-    Ok(())
 }
 
 /// The most paths that are looked at before a command goes on in a session: it must not cost more, the more the session holds.

@@ -9,34 +9,44 @@ use super::door::Door;
 use super::hints;
 use super::notice::Notice;
 use super::plan::plan;
+use super::proxy::Proxy;
 use super::settle_changes;
 use super::shell::{self, History};
 use super::terms::{Program, Wanted};
 use super::value::{Of, Ran};
-use crate::capture::{Command, Event, Held, Pass, Plan, hold, start_of, working_directory};
+use crate::capture::{Command, Event, Held, Pass, hold, start_of};
 use crate::error::{Error, Reason};
 use crate::fs::{OnSignal, Time, interrupt};
-use crate::session::{ActingAgent, Keep, Locked, Session, Store, own_store};
+use crate::session::{ActingAgent, Coverage, How, Id, Keep, Locked, Session, Store};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::resolve::acts_of_others;
-use crate::verb::resolve::go_on::{self, Aim, Aimed, Begun};
+use crate::verb::resolve::go_on::{self, Aim, Aimed, Begun, NewName};
 
 /// Runs a command with its file changes held.
 ///
 /// # Errors
 /// [`Reason::NotStarted`]: it was not started, and why. Else it ran, and not all of its end could be recorded.
 pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
-    let store = store_of(desk, wanted).map_err(error::not_started)?;
-    // After a recovery, which changes the tree. Before all else, so that the clock of files ticks while there is work to do.
-    let since = crate::fs::exact_now();
+    let ran = begin_and_run(desk, wanted);
+    let end = ran.as_ref().ok().map(|ran| (ran.ending, ran.stopped));
+    wanted.service.iter().for_each(|service| service.leave(desk, end));
+    ran
+}
+
+fn begin_and_run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
+    // Before all else, so that the clock of files ticks while there is work to do; but after a recovery, which changes the tree.
+    let called = crate::fs::exact_now();
+    let (store, has_recovered) = store_of(desk, wanted).map_err(error::not_started)?;
+    let since = if has_recovered { crate::fs::exact_now() } else { called };
     let noting = interrupt::note(OnSignal::Stops);
     let mut begun = match aimed(desk, &store, wanted)? {
         Taken::Begun(begun) => *begun,
         Taken::Joined(ran) => return Ok(*ran),
     };
-    let (held, guest, knows_of_pending) = match start(desk, &store, &mut begun, wanted, since) {
+    let mut proxy = Proxy::of(wanted.hosts);
+    let (held, guest, knows_of_pending) = match start(desk, &store, &mut begun, (wanted, &mut proxy), since) {
         Ok(started) => started,
         // The command ran: what it changed lies in the session.
         Err(why) if why.reason() == Some(&Reason::Uncollected) => return Err(why),
@@ -49,7 +59,10 @@ pub fn run(desk: &Desk, wanted: &Wanted<'_>) -> Result<Ran, Error> {
         }
     };
     drop(noting);
-    end(desk, &store, begun, (held, guest, knows_of_pending), wanted)
+    let refused = proxy.end();
+    let mut ran = end(desk, &store, begun, (held, guest, knows_of_pending), wanted)?;
+    ran.beyond_files.refused = refused;
+    Ok(ran)
 }
 
 /// The session of a run, or the end of a command that joined one.
@@ -60,32 +73,32 @@ enum Taken {
 
 /// Takes up the session that is meant. Where a command runs in it, this one joins; where that is about to end, waits for its end.
 fn aimed(desk: &Desk, store: &Store, wanted: &Wanted<'_>) -> Result<Taken, Error> {
-    let program = start_of(wanted.program.argv());
+    let program = wanted.label.map_or_else(|| start_of(wanted.program.argv()), str::to_owned);
     let begin = |aim: Aim<'_>| go_on::begin(desk, store, aim, &program).map_err(error::not_started);
     let session = match begin(wanted.aim)? {
-        Aimed::Alone(begun) => return Ok(Taken::Begun(Box::new(begun))),
+        Aimed::Alone(begun) => return Ok(Taken::Begun(begun)),
         Aimed::Beside(session) => session,
     };
     if let Some(ran) = beside::run(desk, store, &session, wanted)? {
         return Ok(Taken::Joined(Box::new(ran)));
     }
-    match begin(Aim::Named(session.id().as_str(), ENDING))? {
-        Aimed::Alone(begun) => Ok(Taken::Begun(Box::new(begun))),
-        Aimed::Beside(session) => Err(error::not_started(error::is_running(session.id()))),
+    match begin(Aim::Ending(session.id().as_str(), ENDING))? {
+        Aimed::Alone(begun) => Ok(Taken::Begun(begun)),
+        Aimed::Beside(session) => Err(error::not_started(error::is_running(&session))),
     }
 }
 
 /// The time that a run which is about to end is waited for.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The store, with what was cut off in it recovered.
-fn store_of(desk: &Desk, wanted: &Wanted<'_>) -> Result<Store, Error> {
+/// The store, with what was cut off in it recovered: true if there was anything.
+fn store_of(desk: &Desk, wanted: &Wanted<'_>) -> Result<(Store, bool), Error> {
     let mut store = desk.made_store()?;
-    desk.prepare_to_change(&store)?;
+    let has_recovered = !desk.prepare_to_change(&store)?.is_empty();
     if let (None, Program::Agent { agent, .. }) = (&store.by, &wanted.program) {
         store.by = Some(ActingAgent { agent: agent.word().into(), session: None, turn: None });
     }
-    Ok(store)
+    Ok((store, has_recovered))
 }
 
 /// The company of a program in its run.
@@ -102,7 +115,8 @@ impl Company {
             Program::Shell { history, .. } => {
                 let history = History::open(desk, history.as_ref(), &begun.session);
                 let goes_on = (!begun.fresh).then_some(&begun.session.header);
-                desk.caller.tell(Fact::Run(Notice::Shell { goes_on, has_history: history.is_real() }));
+                let begins = begun.untold.as_ref().map(NewName::name);
+                desk.caller.tell(Fact::Run(Notice::Shell { goes_on, begins, has_history: history.is_real() }));
                 Self::Shell(history)
             }
             Program::Agent { agent, keeps, .. } => {
@@ -134,14 +148,14 @@ fn start(
     desk: &Desk,
     store: &Store,
     begun: &mut Begun,
-    wanted: &Wanted<'_>,
+    (wanted, proxy): (&Wanted<'_>, &mut Proxy<'_>),
     since: Time,
 ) -> Result<(Held, Option<Guest>, bool), Error> {
     if wanted.is_heard {
         acts_of_others::tell(desk, store, &begun.session, begun.fresh)?;
     }
     let company = Company::receive(desk, store, begun, wanted)?;
-    let held = run_with(desk, store, begun, (wanted, &company), since);
+    let held = run_with(desk, store, begun, (wanted, &company, proxy), since);
     let guest = match company {
         Company::None => None,
         Company::Shell(history) => {
@@ -158,16 +172,16 @@ fn run_with(
     desk: &Desk,
     store: &Store,
     begun: &mut Begun,
-    (wanted, company): (&Wanted<'_>, &Company),
+    (wanted, company, proxy): (&Wanted<'_>, &Company, &mut Proxy<'_>),
     since: Time,
 ) -> Result<(Held, bool), Error> {
-    let Begun { session, fresh } = begun;
+    let Begun { session, fresh, untold } = begun;
     let mut knows_of_pending = false;
     let plan = plan(desk, store, session, (&wanted.places, company.passes(), wanted.program.argv().first()), since)?;
-    let cwd = working_directory()?;
-    tell_places(desk, store, &plan, wanted.is_heard)?;
+    let cwd = plan.cwd().clone();
+    plan.warnings().iter().for_each(|warning| desk.caller.tell(Fact::Warning(warning)));
     let (argv, env) = company.words(&wanted.program, store, session);
-    let door = own_store::of(store, session)?.map(|own| Door::open(&desk.fs, store, session.id(), &own)).transpose()?;
+    let mut door = Door::of(&store.path, looks(desk, session, wanted, plan.coverage())?);
     if let Company::Agent(guest) = company {
         guest.greet(desk, session, plan.coverage());
     }
@@ -176,28 +190,51 @@ fn run_with(
     }
     let Wanted { linger, network, max_size, .. } = *wanted;
     let (keeps_before, listens) = (desk.config.keep_before.value, desk.config.listen.value);
-    let command = Command { env, linger, network, keeps_before, listens, max_size, ..Command::new(argv) };
+    let output = wanted.service.map(|service| service.open_output(&desk.fs, session)).transpose()?;
+    let label = wanted.label.map(str::to_owned);
+    let command = Command { label, env, linger, network, keeps_before, listens, max_size, service: output, ..Command::new(argv) };
     let id = session.id().clone();
+    let service = wanted.service.map(|service| Ok::<_, Error>((service, store.session(&id)?))).transpose()?;
+    let service = service.as_ref().map(|(service, session)| (*service, session));
     let mut hear = |event| match event {
         Event::SettingUp => {
+            // The session's own lock keeps all others out until the command can be joined.
+            if let Some(Err(why)) = service.map(|(service, session)| service.take_name(&desk.fs, session)) {
+                desk.caller.tell(Fact::Warning(why.message()));
+            }
             desk.clear_away(store);
             if *fresh && wanted.is_heard {
                 knows_of_pending |= hints::pending(desk, store, &id, &cwd);
             }
         }
-        event => desk.caller.tell(Fact::Run(Notice::Event { event: &event, is_confined: false })),
+        Event::Asked(asked) => door.answer(asked),
+        Event::Listens(listener) => {
+            if let Err(why) = proxy.start(listener) {
+                desk.caller.tell(Fact::Run(Notice::NoProxy(&why)));
+            }
+        }
+        event => {
+            // From here on others may look at its session.
+            if let Some(new) = untold.take_if(|_| matches!(event, Event::Serves)) {
+                new.tell(desk, &id);
+            }
+            beside::hear_of(desk, service, event);
+        }
     };
-    let held = hold(&desk.fs, store, session, plan, &command, &cwd, &mut hear);
-    drop(door);
-    Ok((held?, knows_of_pending))
+    let held = hold(&desk.fs, store, session, plan, &command, &mut hear)?;
+    Ok((held, knows_of_pending))
 }
 
-/// Tells what of the places that were asked for is not as it was asked for.
-fn tell_places(desk: &Desk, store: &Store, plan: &Plan, is_heard: bool) -> Result<(), Error> {
-    plan.warnings().iter().for_each(|warning| desk.caller.tell(Fact::Warning(warning)));
-    let cwd = working_directory()?;
-    let notices = plan.notices().iter().filter(|_| is_heard);
-    notices.into_iter().try_for_each(|notice| hints::once(desk, store, &cwd, (&notice.about, &notice.text)))
+/// The limits of looks from inside the command: true if they show no content, as some may be that of hidden files; and the session that they show
+/// alone.
+fn looks(desk: &Desk, session: &Session, wanted: &Wanted<'_>, coverage: &[Coverage]) -> Result<(bool, Option<Id>), Error> {
+    let hides = !wanted.places.hide.is_empty() || !desk.config.hide.value.is_empty();
+    if wanted.places.closed.is_none() {
+        return Ok((hides, None));
+    }
+    let changes = session.changes()?;
+    let has_closed = coverage.iter().any(|row| row.how == How::Closed && !changes.under(&row.path).is_empty());
+    Ok((hides || has_closed, Some(session.header.root().clone())))
 }
 
 /// Ends a run whose command has run.

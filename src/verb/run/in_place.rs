@@ -95,12 +95,13 @@ fn run_beside(desk: &Desk, wanted: &Wanted<'_>, directories: Vec<AbsPath>, cache
 fn ran(session: Option<(Id, u64)>, ending: Ending, left: Vec<LeftPath>, network: bool) -> Ran {
     let (session, changes) = session.unzip();
     Ran {
+        stopped: None,
         fate: if session.is_some() { Fate::Real } else { Fate::Nothing },
         session,
         step: None,
         ending,
         changes: changes.unwrap_or(0),
-        beyond_files: Beyond { network, passed: Vec::new() },
+        beyond_files: Beyond { network, ..Beyond::default() },
         warnings: Vec::new(),
         dropped: 0,
         too_much: None,

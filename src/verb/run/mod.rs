@@ -9,14 +9,18 @@ pub mod door;
 pub mod hold;
 pub mod in_place;
 pub mod notice;
+pub mod service;
 mod settle_changes;
+pub mod stop;
 pub mod terms;
 pub mod trial;
 pub mod value;
 
 mod beside;
 mod caches;
+mod closed;
 mod hints;
 mod plan;
+mod proxy;
 mod shell;
 mod temporary;

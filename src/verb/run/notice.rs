@@ -12,14 +12,16 @@ use crate::session::{Coverage, Header, Id, Keep, Record, Session};
 pub enum Notice<'a> {
     /// A report of the capture, or of the confinement of a command on the real tree.
     Event { event: &'a Event, is_confined: bool },
-    /// A fact about the places of this project that no run changes.
-    Place(&'a str),
     /// A command joins the one that runs in a session.
     Beside(&'a Session),
-    /// A shell begins. `goes_on`: the session that holds what earlier commands did.
-    Shell { goes_on: Option<&'a Header>, has_history: bool },
+    /// A service runs: its output goes to this file.
+    Serves { id: &'a Id, name: &'a str, output: &'a AbsPath },
+    /// A shell begins. `goes_on`: the session that holds what earlier commands did; `begins`: the name of one that is new.
+    Shell { goes_on: Option<&'a Header>, begins: Option<&'a str>, has_history: bool },
     /// Something could not be made for the command, or not removed though it stayed empty.
     NotTidy(&'a IoError),
+    /// The proxy of the run could not be started: nothing can be reached.
+    NoProxy(&'a IoError),
     /// The newest pending session of this project, which this run does not see.
     Pending(&'a Id),
     /// These paths have changed on the tree since the session held them.

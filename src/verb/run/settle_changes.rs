@@ -2,14 +2,17 @@
 
 use super::hints;
 use super::terms::{Then, Wanted};
-use super::value::{Beyond, Fate, Of, Passed, Ran};
-use crate::capture::{Held, Network};
+use super::value::{Beyond, Closed, Fate, Of, Passed, Ran};
+use crate::capture::{HIDDEN, Held, Network};
 use crate::error::Error;
-use crate::session::{Coverage, Ending, How, Locked, Store, prune_sessions};
+use crate::session::{Coverage, Ending, How, Locked, Session, Store, prune_sessions};
+use crate::settings::Entry;
+use crate::tree::{State, What};
 use crate::verb::commit::commit_run;
 use crate::verb::desk::Desk;
 use crate::verb::discard::free_overdue;
 use crate::verb::error;
+use crate::verb::fact::Fact;
 use crate::verb::resolve::go_on::Begun;
 
 /// Does with a session what was asked for. `knows_of_pending`: the user was told of a pending session, and is not told of this one later.
@@ -23,8 +26,12 @@ pub fn settle(
     (held, of, knows_of_pending): (Held, Of, bool),
     wanted: &Wanted<'_>,
 ) -> Result<Ran, Error> {
-    let Begun { mut session, fresh } = begun;
+    let Begun { mut session, fresh, untold } = begun;
     let id = session.id().clone();
+    if let Some(new) = untold.filter(|_| held.changes > 0 && wanted.then != Then::Discard) {
+        new.tell(desk, &id);
+    }
+    tell_of_stand_ins(desk, &session, &held)?;
     let went_well = held.ending == Ending::Exited(0) && held.too_much.is_none();
     let fate = match wanted.then {
         Then::Discard if !fresh => Fate::SetAside(held.step.map(|step| set_aside(desk, &mut session, step)).transpose()?),
@@ -47,14 +54,19 @@ pub fn settle(
     let is_gone = fresh && matches!(fate, Fate::Nothing);
     if is_gone {
         store.remove_session(&desk.fs, session)?;
-    } else if fresh {
-        free_overdue(desk, store);
+    } else {
+        session.keep_size(&desk.fs, store, held.news);
+        if fresh {
+            free_overdue(desk, store);
+        }
     }
-    let beyond_files = Beyond { network: wanted.network == Network::Open, passed: passed(&held.coverage) };
-    let Held { ending, changes, step, news, sorts, warnings, dropped, too_much, .. } = held;
+    let hosts = wanted.hosts.iter().map(Entry::to_string).collect();
+    let (network, passed) = (wanted.network == Network::Open, passed(&held.coverage));
+    let beyond_files = Beyond { network, hosts, refused: Vec::new(), passed, closed: closed(&held.coverage) };
+    let Held { ending, stopped, changes, step, news, sorts, warnings, dropped, too_much, .. } = held;
     let (session, step) = ((!is_gone).then_some(id), step.filter(|_| !is_gone));
     let left = Vec::new();
-    Ok(Ran { session, step, fate, ending, changes, beyond_files, warnings, dropped, too_much, news, sorts, of, left })
+    Ok(Ran { session, step, fate, ending, stopped, changes, beyond_files, warnings, dropped, too_much, news, sorts, of, left })
 }
 
 /// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.
@@ -63,6 +75,26 @@ fn set_aside(desk: &Desk, session: &mut Locked, step: u32) -> Result<u32, Error>
     let on = list.get(&session.header, step)?.on;
     session.rewind(&desk.fs, &list, on)?;
     Ok(on)
+}
+
+/// Tells of links that the command made by copying what stands for a hidden file.
+fn tell_of_stand_ins(desk: &Desk, session: &Session, held: &Held) -> Result<(), Error> {
+    if held.news == 0 || !held.coverage.iter().any(|row| matches!(row.how, How::Closed | How::Hidden)) {
+        return Ok(());
+    }
+    let changes = session.changes()?;
+    let is_stand_in = |state: &State| matches!(&state.what, What::Symlink { target } if **target == *HIDDEN.as_bytes());
+    let mut found = changes.list.iter().filter(|change| change.after.as_ref().is_some_and(is_stand_in));
+    if let Some(first) = found.next() {
+        desk.caller.tell(Fact::Warning(&error::stand_ins(&first.path, found.count())));
+    }
+    Ok(())
+}
+
+/// The paths that were closed to the command.
+fn closed(coverage: &[Coverage]) -> Vec<Closed> {
+    let rows = coverage.iter().filter(|row| row.how == How::Closed);
+    rows.map(|row| Closed { path: row.path.clone(), holds: row.why.clone().unwrap_or_default() }).collect()
 }
 
 /// The places that stayed real.

@@ -3,21 +3,29 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::service::Service;
 use crate::agent::{Agent, State};
 use crate::capture::{Linger, Network, Pass};
 use crate::fs::AbsPath;
+use crate::settings::Entry;
 use crate::verb::resolve::go_on::Aim;
 
 /// A command whose changes are to be held.
 pub struct Wanted<'a> {
     pub aim: Aim<'a>,
     pub program: Program,
+    /// The words that stand for it in listings; `None`: its own.
+    pub label: Option<&'a str>,
     pub then: Then,
     pub places: Places,
     pub linger: Linger,
     pub network: Network,
+    /// The hosts that it can reach by the proxy of its run.
+    pub hosts: &'a [Entry],
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
+    /// The service that it is.
+    pub service: Option<&'a Service>,
     /// True if notes reach somebody: what is told once is told then alone.
     pub is_heard: bool,
 }
@@ -64,6 +72,14 @@ pub enum Then {
     Discard,
 }
 
+/// The secrets that are closed to a command: those of `agent.closed`, and by default agents' credentials.
+pub struct Closing {
+    /// The paths in which they are open.
+    pub open: Vec<PathBuf>,
+    /// The credentials of all other agents that are known.
+    pub of_agents: Vec<AbsPath>,
+}
+
 /// The places that a run treats in another way than the rest, all absolute.
 #[derive(Default)]
 pub struct Places {
@@ -73,6 +89,8 @@ pub struct Places {
     pub usual: Vec<Pass>,
     /// Those that the command must not see.
     pub hide: Vec<PathBuf>,
+    /// `Some` if secrets are closed to it.
+    pub closed: Option<Closing>,
     /// Those whose changes are dropped.
     pub scratch: Vec<AbsPath>,
 }

@@ -49,9 +49,18 @@ fn hold_true(desk: &Desk, store: &Store, session: &mut Locked, plan: Plan, tried
         }
         Event::NoGroups(why) => tried.no_groups = Some(why),
         Event::InMemory(_) => tried.in_memory = true,
-        Event::SettingUp | Event::Lingering(_) | Event::NotFed(_) | Event::Closed(..) => {}
+        Event::SettingUp
+        | Event::Lingering(_)
+        | Event::EndsRest(_)
+        | Event::NotFed(_)
+        | Event::Closed(..)
+        | Event::RealOutput(..)
+        | Event::Asked(_)
+        | Event::Serves
+        | Event::Listens(_)
+        | Event::OnlyJoined(..) => {}
     };
-    hold(&desk.fs, store, session, plan, &Command::new(vec![TRUE.into()]), &working_directory()?, &mut hear).map(drop)
+    hold(&desk.fs, store, session, plan, &Command::new(vec![TRUE.into()]), &mut hear).map(drop)
 }
 
 /// True for the error of a program that is not there, or not to be executed.

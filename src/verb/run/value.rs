@@ -7,7 +7,8 @@ use serde::{Serialize, Serializer};
 use crate::engine::LeftPath;
 use crate::error::{Error, Kind};
 use crate::fs::AbsPath;
-use crate::session::{Ending, Id, Sort};
+use crate::proxy::Refused;
+use crate::session::{Ending, Id, Sort, Stopped};
 use crate::verb::act::acted::Acted;
 
 /// A command that has run. JSON: docs/json.md.
@@ -20,6 +21,9 @@ pub struct Ran {
     #[serde(rename = "result")]
     pub fate: Fate,
     pub ending: Ending,
+    /// The way in which it was stopped, if it is a service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// The number of changes that the session holds.
     pub changes: u64,
     pub beyond_files: Beyond,
@@ -86,12 +90,28 @@ impl Serialize for Fate {
 }
 
 /// Things that the command could reach, and no session can hold.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Beyond {
     /// True if the network and abstract sockets were open to it. Not known is if it used them: to watch that would cost on every file.
     pub network: bool,
+    /// The hosts that were open to it, by the proxy of its run, as they were listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Hosts that it asked for in vain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
     /// Places that stayed real: sockets, and what `--pass` and `capture.pass` name.
     pub passed: Vec<Passed>,
+    /// Paths that were closed to it, as they hold secrets.
+    pub closed: Vec<Closed>,
+}
+
+/// A path that was closed.
+#[derive(Debug, Serialize)]
+pub struct Closed {
+    pub path: AbsPath,
+    /// The secret in it.
+    pub holds: String,
 }
 
 /// A place that stayed real.

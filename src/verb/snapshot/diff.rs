@@ -173,7 +173,7 @@ fn change(series: &Series, difference: &Difference) -> Result<Change, Error> {
     let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
     let before = Before { object: difference.then.clone(), print: None };
     let path = whole(&series.directory, &difference.path)?;
-    Ok(Change { n: 0, path, before, after: difference.now.clone(), marks, step: None, from: None })
+    Ok(Change { n: 0, path, before, after: difference.now.clone(), marks, step: None, from: None, original: None })
 }
 
 fn on_tree(path: &AbsPath) -> Result<Vec<u8>, Error> {

@@ -2,7 +2,7 @@
 
 Takes the binary, and whether the person is root. A program that is not installed is said as `skipped: …`.
 """
-import os, pwd, re, shutil, signal, sys, tempfile, time
+import os, pwd, re, shutil, signal, subprocess, sys, tempfile, time
 
 from terminal import Terminal, content
 
@@ -151,7 +151,9 @@ def a_window_that_is_closed():
 
 def ctrl_c_before_the_command_is_there():
     t = Terminal(recant, "run", "--session", "early", "--commit", "--", "sh", "-c", "sleep 2; echo x > too-late")
-    t.read(rb"named early")
+    end = time.time() + 20
+    while b"early" not in subprocess.run([recant, "list", "--all"], capture_output=True).stdout:
+        assert time.time() < end, "no session was begun"
     # It is not started; or it is there by then, and is ended as bare.
     t.type("\x03"); how = t.read(rb"stopped\s+by\s+SIGINT.*not\s+started|exited\s+with\s+130")
     t.end(125 if b"stopped" in how[0] else 130)

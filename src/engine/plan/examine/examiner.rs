@@ -9,10 +9,9 @@ use crate::engine::plan::conflict::{Conflict, MEANWHILE};
 use crate::engine::plan::read_object::{ObjectNow, is_as_wanted};
 use crate::engine::reach::Reach;
 use crate::error::{At, Error, IoError, recant};
-use crate::fs::lease::lease;
-use crate::fs::{AbsPath, Dir, Entry, Mount, Sort, Stat, Writers};
+use crate::fs::{AbsPath, Dir, Entry, Mount, Sort, Stat, Writers, writers};
 use crate::session::Id;
-use crate::tree::{Content, Difference, Hash, Likeness, Object, Seen, State, What, observe, sort_word};
+use crate::tree::{Content, Difference, Likeness, Object, Seen, State, What, observe, sort_word};
 
 /// The outcome of looking at one move.
 pub struct ExaminedMove {
@@ -33,10 +32,22 @@ pub enum Verdict {
 
 const MEANWHILE_BY_CLOCK: &str = "changed during or before the run: the clock was set back, or is another machine's";
 
-/// Bytes of a file that is read under its lease: in a moment, so that nobody waits for the lease.
-const SMALL: u64 = 1 << 20;
 const UNREADABLE: &str = "you may not read it, so no checkpoint can keep it";
 pub const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
+
+/// The directory above a path that is a link now, by which the path may still be reached.
+fn link_above(path: &AbsPath) -> Option<AbsPath> {
+    let is_link = |above: &AbsPath| above.as_path().symlink_metadata().is_ok_and(|found| found.is_symlink());
+    std::iter::successors(path.parent(), AbsPath::parent).find(is_link)
+}
+
+/// The conflict of a path whose directory is missing.
+fn absent(path: &AbsPath, expected: &Object) -> Conflict {
+    match link_above(path) {
+        Some(link) => Conflict::because(path, format!("{link}, above it, is a link now, and recant follows none")),
+        None => Conflict::of(path, expected, &None, Difference::Presence),
+    }
+}
 
 /// The facts that decide the verdicts.
 #[derive(Clone, Copy)]
@@ -89,7 +100,8 @@ impl<'r> Examiner<'r> {
         match (&mv.from, &mv.to) {
             (None, _) => Verdict::Go,
             (Some(_), None) if !self.is_commit() => Verdict::AlreadySo,
-            (from, to) => match self.conflict(Conflict::of(&mv.path, from, &None, Difference::Presence)) {
+            (Some(_), None) if link_above(&mv.path).is_none() => Verdict::Keep,
+            (from, to) => match self.conflict(absent(&mv.path, from)) {
                 // The wanted object has no directory to be in.
                 Verdict::Conflict(conflict) => Verdict::Conflict(conflict.forcible(to.is_none())),
                 verdict => verdict,
@@ -121,7 +133,7 @@ impl<'r> Examiner<'r> {
         looked.item.planning.encrypted = parent.encrypted;
         looked.item.planning.there = stat.map(|stat| stat.inode());
         let found = ObjectNow::open(at, stat, mv)?;
-        let mut seen = found.seen()?;
+        let mut seen = found.seen(mv, self.on_conflict)?;
         let verdict = self.judge(&found, mv, &mut seen)?;
         looked.verdict = self.within_reach(verdict, mv, seen.as_ref());
         if let (Some(mounted), Verdict::Go | Verdict::Keep) = (stat.filter(|stat| stat.mount_root), &looked.verdict)
@@ -168,6 +180,8 @@ impl<'r> Examiner<'r> {
         let conflict = match likeness {
             Likeness::Same if mv.foreign => Conflict::because(&mv.path, if mv.by_clock { MEANWHILE_BY_CLOCK } else { MEANWHILE }),
             Likeness::Same => return Ok(Verdict::Go),
+            // Deleted here, and gone there already: the checkpoint keeps that nothing was there.
+            _ if seen.is_none() && mv.to.is_none() && self.is_commit() => return Ok(Verdict::Keep),
             _ if is_as_wanted(found, mv, seen.as_mut())? && !self.is_commit() => match self.change_to_stored(mv)? {
                 Some(done) => Conflict::because(&mv.path, self.name_stored(done)),
                 None => return Ok(Verdict::AlreadySo),
@@ -256,8 +270,11 @@ impl<'r> Examiner<'r> {
             }
             return Ok(());
         };
-        let lease = lease(file).at("ask for a lease on", &mv.path)?;
-        if matches!(lease, Err(Writers::Some)) {
+        let writers = match found.leased {
+            Some(writers) => writers,
+            None => writers(file).at("ask for a lease on", &mv.path)?,
+        };
+        if writers == Writers::Some {
             match self.conflict(Conflict::open_for_writing(&mv.path)) {
                 Verdict::Keep => looked.note = Some(format!("{}: a process has it open for writing", mv.path)),
                 verdict => {
@@ -266,11 +283,7 @@ impl<'r> Examiner<'r> {
                 }
             }
         }
-        if seen.state.hash().is_none() && mv.uncovered.is_none() && lease.is_ok() && seen.state.size() <= SMALL {
-            // Nobody writes to it while the lease is held: all that is read is one content.
-            seen.set_hash(Hash::of_file(file, seen.state.size()).at("read", &mv.path)?);
-        } else if seen.state.hash().is_none() && mv.uncovered.is_none() {
-            drop(lease);
+        if seen.state.hash().is_none() && mv.uncovered.is_none() {
             let (Content { hash, .. }, stat) = found.read(false)?;
             if observe::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::because(&mv.path, "it changes just now"));

@@ -2,6 +2,7 @@
 
 mod conclude;
 mod examiner;
+mod original;
 mod stored;
 
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
@@ -138,6 +139,7 @@ impl Examiner<'_> {
         }
         if matches!(looked.verdict, Verdict::Go | Verdict::Keep) {
             self.examine_stored(&mv, &mut looked)?;
+            self.examine_original(&mv, &mut looked)?;
         }
         self.conclude(mv, &mut looked);
         Ok(looked)

@@ -3,11 +3,11 @@
 use super::examiner::{ExaminedMove, Examiner, UNTOLD, Verdict};
 use crate::engine::job::Move;
 use crate::engine::plan::conflict::Conflict;
-use crate::engine::plan::read_object::look_at_content;
+use crate::engine::plan::read_object::{look_at_content, read_as_known};
 use crate::engine::reach::split;
 use crate::error::{At, BY_ROOT, Error, IoError};
-use crate::fs::{Entry, Sort, Writers, writers};
-use crate::tree::{Likeness, State, What, observe, sort_word};
+use crate::fs::{Entry, Sort, Stat, Writers, writers};
+use crate::tree::{Likeness, Seen, State, observe, sort_word};
 
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
@@ -31,8 +31,7 @@ impl Examiner<'_> {
                 }
             }
         }
-        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::object_of(at, &stat) };
-        let now = now?;
+        let now = look_at_stored(at, stat, to)?;
         done_since(at, &now.state, to).map_err(Error::from)
     }
 
@@ -50,27 +49,19 @@ impl Examiner<'_> {
         };
         let at = dir.at(name);
         let kept = if self.verb.inward() { "the held content" } else { "the kept original" };
-        let Some(stat) = at.stat()? else {
-            // Anything but a file can be made from the record.
-            if matches!(to.what, What::File { .. }) {
-                looked.verdict = Verdict::Damaged(format!("{kept} is missing from the store"));
-            }
-            return Ok(());
+        // An error is met again where it is looked at closer.
+        let (stat, seen) = match read_as_known(at, to) {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(_) => match self.look_closer(at, to, kept)? {
+                Ok(Some(found)) => found,
+                Ok(None) => return Ok(()),
+                Err(against) => {
+                    looked.verdict = against;
+                    return Ok(());
+                }
+            },
         };
-        if stat.sort != to.sort() {
-            looked.verdict = Verdict::Damaged(format!("{kept} is a {} in the store", sort_word(stat.sort)));
-            return Ok(());
-        }
         looked.item.planning.shared_in_store = stat.shared();
-        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { observe::object_of(at, &stat) };
-        let seen = match seen {
-            Err(error) if error.errno() == Some(libc::EACCES) => {
-                let why = format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me);
-                looked.verdict = Verdict::Refused(why);
-                return Ok(());
-            }
-            other => other?,
-        };
         // Others may have the file open, or another name of it, that was on the tree. A directory that was taken as a whole is not empty.
         let was_on_tree = !self.verb.inward() || mv.gives_back && stat.sort != Sort::Directory;
         let since = if was_on_tree { done_since(at, &seen.state, to)? } else { None };
@@ -95,10 +86,30 @@ impl Examiner<'_> {
         Ok(())
     }
 
+    /// Looks at an object in the store that may be damaged or missing. `None` if it can be made from the record.
+    fn look_closer(&self, at: Entry<'_>, to: &State, kept: &str) -> Result<Result<Option<(Stat, Seen)>, Verdict>, Error> {
+        let Some(stat) = at.stat()? else {
+            return Ok(if to.is_file() { Err(Verdict::Damaged(format!("{kept} is missing from the store"))) } else { Ok(None) });
+        };
+        if stat.sort != to.sort() {
+            return Ok(Err(Verdict::Damaged(format!("{kept} is a {} in the store", sort_word(stat.sort)))));
+        }
+        match look_at_stored(at, stat, to) {
+            Err(error) if error.errno() == Some(libc::EACCES) => {
+                Ok(Err(Verdict::Refused(format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me))))
+            }
+            seen => Ok(Ok(Some((stat, seen?)))),
+        }
+    }
+
     /// Tells what was done to the session's copy of a path that is to be put.
     pub fn name_stored(&self, done: &str) -> String {
         format!("the {}: {done}", if self.verb.inward() { "held content" } else { "kept original" })
     }
+}
+
+fn look_at_stored(at: Entry<'_>, stat: Stat, known: &State) -> Result<Seen, IoError> {
+    if stat.sort == Sort::File { look_at_content(at, stat, known) } else { observe::object_of(at, &stat) }
 }
 
 /// The change made since to a kept original, by a process that has the file open or works in the directory.

@@ -1,17 +1,20 @@
 //! Another recant as a child: its output as far as it is wanted, a word each second, and its end when somebody asks for it.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::face::find_store::own_program;
@@ -29,7 +32,7 @@ impl Program {
     /// This program, with this store.
     pub fn of(store: Option<&AbsPath>) -> Result<Self, Error> {
         let path = own_program()?;
-        let mut options = vec!["--color=never".into()];
+        let mut options = vec!["--color=never".into(), "--for-tools".into()];
         options.extend(store.map(|store| named("--store", store.as_path())));
         Ok(Self { path, options })
     }
@@ -102,11 +105,13 @@ impl Child {
     /// # Errors
     /// It cannot be started.
     pub fn run(&self, call: &Started<'_>, told: &Told) -> io::Result<Ran> {
-        let mut child = self.command(call.words, call.cwd).spawn()?;
+        let mut child = self.command(call.words).spawn()?;
         let out = child.stdout.take().map(|stream| read(stream, call.out));
         let err = child.stderr.take().map(|stream| read(stream, call.err));
         let start = Instant::now();
-        let (mut beats, mut asked, mut next, mut nap) = (0, 0, None, Duration::from_millis(1));
+        let (mut beats, mut asked, mut next) = (0, 0, None);
+        // `None` where the kernel has no such call.
+        let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let mut timed_out = false;
         let status = loop {
             if let Some(status) = child.try_wait()? {
@@ -125,55 +130,69 @@ impl Child {
                 _ = kill_process(Pid::from_child(&child), signal);
                 (asked, next) = (asked + 1, Some(now + AGAIN));
             }
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(20));
+            wait_a_little(end.as_ref());
         };
         Ok(Ran { status, out: joined(out), err: joined(err), timed_out })
     }
 
-    /// Reads lines of its output, from number `from`, at most `most`. If there are more, it is ended then.
+    /// Reads `most` bytes of its output, from byte `from` on. If there are more, it is ended then.
     ///
     /// # Errors
     /// It cannot be started or read.
-    pub fn lines(&self, words: &[OsString], from: usize, most: usize) -> io::Result<Lines> {
-        let mut child = self.command(words, None).stderr(Stdio::null()).spawn()?;
-        let mut lines = Vec::new();
-        let mut has_more = false;
-        if let Some(out) = child.stdout.take() {
-            for (n, line) in BufReader::new(out).split(b'\n').enumerate() {
-                if n == from.saturating_add(most) || self.stop.load(Ordering::Relaxed) {
-                    has_more = true;
-                    break;
-                }
-                let line = line?;
-                if n >= from {
-                    lines.push(line);
-                }
+    pub fn chunk(&self, words: &[OsString], from: u64, most: usize) -> io::Result<Chunk> {
+        let mut child = self.command(words).stderr(Stdio::null()).spawn()?;
+        let mut chunk = Chunk { before: Sha256::new(), bytes: Vec::new(), has_more: false, is_failed: false };
+        let mut total = 0;
+        let mut some = [0; 16 << 10];
+        while let Some(out) = child.stdout.as_mut()
+            && !self.stop.load(Ordering::Relaxed)
+        {
+            let n = out.read(&mut some)?;
+            let skipped = usize::try_from(from.saturating_sub(total)).unwrap_or(n).min(n);
+            chunk.before.update(&some[..skipped]);
+            chunk.bytes.extend_from_slice(&some[skipped..n]);
+            total += n as u64;
+            // One byte more tells that there are more.
+            chunk.has_more = chunk.bytes.len() > most;
+            if n == 0 || chunk.has_more {
+                break;
             }
         }
-        _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        if chunk.has_more || self.stop.load(Ordering::Relaxed) {
+            _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        }
         let status = child.wait()?;
-        Ok(Lines { lines, has_more, is_failed: !has_more && status.code().is_some_and(|code| code != 0) })
+        chunk.is_failed = !chunk.has_more && status.code().is_some_and(|code| code != 0);
+        chunk.bytes.truncate(most + 1);
+        Ok(chunk)
     }
 
-    fn command(&self, words: &[OsString], cwd: Option<&Path>) -> Command {
+    fn command(&self, words: &[OsString]) -> Command {
         let mut command = crate::fs::command(&self.program.path);
         command.args(&self.program.options).args(words).env_remove("RECANT_HOST");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(agent) = &self.agent {
             command.env("RECANT_AGENT", agent);
         }
-        if let Some(cwd) = cwd {
-            command.current_dir(cwd);
-        }
         command
     }
 }
 
-/// Some lines of a child's output.
-pub struct Lines {
-    pub lines: Vec<Vec<u8>>,
-    /// True if there are more.
+/// Waits until a process has ended, but not for long.
+fn wait_a_little(end: Option<&OwnedFd>) {
+    const LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    match end {
+        Some(end) => drop(poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&LITTLE))),
+        None => std::thread::sleep(Duration::from_millis(2)),
+    }
+}
+
+/// Some bytes of a child's output.
+pub struct Chunk {
+    /// Of the bytes before them.
+    pub before: Sha256,
+    /// One more than was wanted, if there are more.
+    pub bytes: Vec<u8>,
     pub has_more: bool,
     /// True if it ended by itself, and not well.
     pub is_failed: bool,
@@ -182,13 +201,21 @@ pub struct Lines {
 /// How a child is started.
 pub struct Started<'a> {
     pub words: &'a [OsString],
-    /// Its working directory, if another than this one's.
-    pub cwd: Option<&'a Path>,
     /// The part of its output that is wanted.
     pub out: Wanted,
     /// The part of its messages that is wanted.
     pub err: Wanted,
     pub within: Option<Duration>,
+}
+
+/// The most bytes of a document.
+pub const LONGEST: usize = 32 << 20;
+
+impl<'a> Started<'a> {
+    /// A call whose whole document is wanted.
+    pub fn whole(words: &'a [OsString]) -> Self {
+        Self { words, out: Wanted::First(LONGEST), err: Wanted::Last(64 << 10), within: None }
+    }
 }
 
 /// Reads a stream to its end: who writes to it has to get on.
@@ -203,6 +230,10 @@ fn read(mut from: impl Read + Send + 'static, wanted: Wanted) -> JoinHandle<Stre
                 Wanted::Last(most) if stream.bytes.len() > 2 * most => drop(stream.bytes.drain(..stream.bytes.len() - most)),
                 Wanted::Last(_) => {}
             }
+        }
+        if let Wanted::Last(most) = wanted {
+            let too_many = stream.bytes.len().saturating_sub(most);
+            stream.bytes.drain(..too_many);
         }
         stream
     })

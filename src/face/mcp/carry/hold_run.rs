@@ -1,7 +1,6 @@
 //! `hold_run`: a command as a step of a session, by `recant run --session`.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,79 +9,153 @@ use super::child;
 use super::child::failed;
 use super::child::named;
 use super::child::not_started;
-use super::child::{Child, Started, Stream, Wanted};
+use super::child::{Child, Ran, Started, Stream, Wanted};
+use super::keeps::Keeps;
+use super::outputs::{self, OF_STREAM, STREAMS};
+use super::pages;
 use super::reading;
+use super::rows;
 use crate::capture::inside;
-use crate::compare::escape_terminal;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;
+use crate::session::{Id, Store};
+use crate::verb::summary::of_step;
 
-/// The most bytes of each stream in a result.
-const MOST: usize = 2 << 10;
-/// The bytes of messages that are kept: the command's own, and recant's document behind them.
+/// The bytes of each stream in an answer, if the call wants no other number, and the most of them.
+const TAIL: usize = 2 << 10;
+const MOST: usize = 64 << 10;
+/// Bytes of recant's own messages, around the command's.
 const MESSAGES: usize = 256 << 10;
-/// How long it waits for another command in its session: a model may call twice at once.
-const WAIT: &str = "10m";
+/// Bytes for what the command changed, and the most changes that are read for it.
+const CHANGES: usize = 1 << 10;
+const READ: u64 = 10_000;
 
-/// Runs the command. `own`: the session, if the call names none.
-pub fn run(child: &Child, asked: &Asked, own: &str, told: &Told) -> Outcome {
+/// Runs the command, or reads what an earlier one has printed. `word`: the agent's; `new`: the name of a session that is begun.
+pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str), told: &Told) -> Outcome {
+    let tail = asked.number("tail").map_or(TAIL, |tail| usize::try_from(tail).unwrap_or(MOST).min(MOST));
+    let shell = match (asked.text("shell"), asked.text("cursor")) {
+        (None, Some(cursor)) => return earlier(kept, cursor, asked.number("tail").map_or(page::BYTES, |_| tail)),
+        (Some(shell), None) => shell,
+        _ => return Outcome::refused("usage", "give shell, or cursor for output of an earlier command"),
+    };
     if let Some(id) = inside() {
         let why = format!("this is inside the run of session {id}, which holds what every command changes: run it by yourself");
         return Outcome::refused("refused", why);
     }
-    let command: Vec<&str> = match (asked.texts("command"), asked.text("shell")) {
-        (words, None) if !words.is_empty() => words,
-        (words, Some(line)) if words.is_empty() => vec!["/bin/sh", "-c", line],
-        _ => return Outcome::refused("usage", "give command, a list of words, or shell, a line; one of the two"),
+    let before = kept.last.get();
+    let known = asked.text("session").map(str::to_owned).or_else(|| before.clone());
+    let found = match known.is_none().then(|| kept.last.pending(child, word, told)).transpose() {
+        Ok(found) => found.flatten(),
+        Err(outcome) => return outcome,
     };
-    let cwd = asked.text("cwd").map(Path::new);
-    if let Some(missing) = cwd.filter(|cwd| !cwd.is_dir()) {
-        return Outcome::refused(
-            "usage",
-            format!("cwd: {} is no directory", escape_terminal::message(&missing.display().to_string())),
-        );
-    }
-    let session = asked.text("session").unwrap_or(own);
+    let goes_on = found.as_ref().map(|found| format!("this goes on in {found}, the newest session that you made here"));
+    let session = known.or(found).unwrap_or_else(|| new.to_owned());
+    kept.last.set(Some(session.clone()));
     let mut words: Vec<OsString> = ["run", "--json"].map(OsString::from).into();
-    words.extend([named("--session", session), named("--wait", WAIT)]);
-    words.extend([named("--parent", std::process::id().to_string()), "--".into()]);
-    words.extend(command.iter().map(OsString::from));
+    words.extend([named("--session", &session), named("--parent", std::process::id().to_string())]);
+    words.extend(["--", "/bin/sh", "-c", shell].map(OsString::from));
     let within = asked.number("timeout").map(Duration::from_secs);
-    let call = Started { words: &words, cwd, out: Wanted::Last(2 * MOST), err: Wanted::Last(MESSAGES), within };
+    let call = Started { words: &words, out: Wanted::Last(OF_STREAM), err: Wanted::Last(OF_STREAM + MESSAGES), within };
     let ran = match child.run(&call, told) {
         Ok(ran) => ran,
         Err(error) => return not_started(&error),
     };
-    let Messages { document, notes, own } = Messages::of(&ran.err.bytes);
-    let Some(mut document) = document else {
-        return match ran.timed_out {
-            true if ran.is_killed() => {
-                Outcome::refused("refused", "the command did not end when its time was over, and was killed")
-                    .with("state", format!("what it has written by then is held in session {session}"))
-            }
-            true => {
-                let told = failed(&ran);
-                // `run` ends so if it has not started the command, and then prints no result.
-                let is_started = !matches!(ran.status.code(), Some(125..=127));
-                let what = if is_started { "was asked to end" } else { "was not started" };
-                told.with("state", format!("the command {what}: its time was over"))
-            }
-            false => failed(&ran),
-        };
-    };
-    let ((out, is_out_cut), (err, is_err_cut)) = (tail(&ran.out.bytes), tail(&own));
-    let is_whole = |stream: &Stream| stream.total == stream.bytes.len() as u64;
-    let err_bytes = ran.err.total.saturating_sub((ran.err.bytes.len() - own.len()) as u64);
-    document["output"] = json!({
-        "stdout": out, "stdout_bytes": ran.out.total,
-        "stderr": err, "stderr_bytes": err_bytes,
-        "cut": is_out_cut || is_err_cut || !is_whole(&ran.out) || !is_whole(&ran.err),
+    let Messages { document, mut notes, own } = Messages::of(&ran.err.bytes);
+    notes.extend(goes_on.map(Value::from));
+    let Some(document) = document else { return without_result(&ran, &session) };
+    let id = document["session"].as_str();
+    kept.last.set(match id {
+        // The word may mean another one next time.
+        Some(id) if session == "last" => Some(id.to_owned()),
+        Some(_) => Some(session),
+        None => before,
     });
-    document["notes"] = notes.into();
-    document["timed_out"] = ran.timed_out.into();
-    document["session_name"] = session.into();
-    reading::count(&mut document, &["notes"]);
-    Outcome::done(document)
+    let mut answer = json!({
+        "session": id, "step": document["step"], "notes": notes, "timed_out": ran.timed_out,
+        "exited": document["ending"]["exited"], "signaled": document["ending"]["signaled"],
+        "beside": document["result"] == "beside",
+    });
+    let step = document["step"].as_u64().and_then(|step| u32::try_from(step).ok());
+    if let (Some(id), Some(step)) = (id, step) {
+        add_changes(&mut answer, kept, id, step);
+    }
+    let total = ran.err.total.saturating_sub((ran.err.bytes.len() - own.len()) as u64);
+    add_output(&mut answer, kept, [ran.out, Stream { bytes: own, total }], tail);
+    reading::count(&mut answer, &["notes"]);
+    Outcome::done(answer)
+}
+
+/// More of what an earlier command has printed.
+fn earlier(kept: &Keeps, cursor: &str, most: usize) -> Outcome {
+    match kept.outputs.read(cursor, most) {
+        Ok(part) => Outcome::done(json!({ part.stream: part.text, "next": part.next })),
+        Err(why) => Outcome::refused("refused", why),
+    }
+}
+
+/// The outcome of a run that printed no result.
+fn without_result(ran: &Ran, session: &str) -> Outcome {
+    match ran.timed_out {
+        true if ran.is_killed() => Outcome::refused("refused", "the command did not end when its time was over, and was killed")
+            .with("state", format!("what it has written by then is held in session {session}")),
+        true => {
+            // `run` ends so if it has not started the command, and then prints no result.
+            let is_started = !matches!(ran.status.code(), Some(125..=127));
+            let what = if is_started { "was asked to end" } else { "was not started" };
+            failed(ran).with("state", format!("the command {what}: its time was over"))
+        }
+        false => failed(ran),
+    }
+}
+
+/// Adds the summary of what a step changed, as many rows as there is room for; `changed` counts all changes. Read here, as a further recant
+/// would cost a quarter of a short command.
+fn add_changes(answer: &mut Value, kept: &Keeps, id: &str, step: u32) -> Option<()> {
+    let store = Store::open(&kept.store).ok()??;
+    let session = store.session(&Id::parse(id)?).ok()?;
+    let steps = session.steps().ok()?;
+    let count = steps.get(&session.header, step).ok()?.changes();
+    answer["changed"] = count.into();
+    if count <= READ {
+        let summary = of_step(&kept.settings, (&store, &session), (&steps, step)).ok()?;
+        let mut rows = rows::of_changes(serde_json::to_value(&summary).ok()?, kept.here.as_ref());
+        rows.truncate(page::fitting(&rows, CHANGES).max(1));
+        answer["changes"] = rows.into();
+    }
+    Some(())
+}
+
+/// Adds the last of what the command has printed. Of a stream of which there is more, the number of its bytes and the cursor of the first
+/// that is kept.
+fn add_output(answer: &mut Value, kept: &Keeps, streams: [Stream; 2], tail: usize) {
+    let tails = [0, 1].map(|i| last_lines(&streams[i].bytes, tail));
+    let is_cut = [0, 1].map(|i| tails[i].len() as u64 != streams[i].total);
+    let texts = tails.map(pages::harmless);
+    let totals = [0, 1].map(|i| (streams[i].total, streams[i].total - streams[i].bytes.len() as u64));
+    let n = is_cut.contains(&true).then(|| kept.outputs.keep(streams));
+    for (i, text) in texts.into_iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+        answer[STREAMS[i]] = text.into();
+    }
+    for (i, n) in n.into_iter().flat_map(|n| [(0, n), (1, n)]).filter(|(i, _)| is_cut[*i]) {
+        let (total, first) = totals[i];
+        answer[format!("{}_bytes", STREAMS[i])] = total.into();
+        answer[format!("{}_cursor", STREAMS[i])] = outputs::cursor(n, i, first).into();
+    }
+}
+
+/// The last bytes, at most `most`: whole lines, if one ends in them.
+fn last_lines(bytes: &[u8], most: usize) -> &[u8] {
+    let Some(from) = bytes.len().checked_sub(most).filter(|from| *from > 0) else { return bytes };
+    let some = &bytes[from..];
+    // The newline before them counts too, as then the first line is whole.
+    if bytes[from - 1] == b'\n' {
+        return some;
+    }
+    match some.iter().position(|byte| *byte == b'\n').filter(|at| at + 1 < some.len()) {
+        Some(at) => &some[at + 1..],
+        // No character is cut.
+        None => &some[some.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count()..],
+    }
 }
 
 /// The messages of a run, taken apart.
@@ -106,24 +179,22 @@ impl Messages {
         let rest = if document.is_some() { &bytes[..at.unwrap_or(0)] } else { bytes };
         let (mut notes, mut own) = (Vec::new(), Vec::new());
         for line in rest.split_inclusive(|byte| *byte == b'\n') {
-            let said = child::documents(line).next();
-            let text = said.as_ref().and_then(|said| said["note"].as_str().or(said["warning"].as_str()));
-            match text {
-                Some(text) => notes.push(text.into()),
+            // The command's last line may have no newline.
+            let at = [&br#"{"schema":2,"note":"#[..], br#"{"schema":2,"warning":"#]
+                .into_iter()
+                .filter_map(|begins| line.windows(begins.len()).rposition(|part| part == begins));
+            let at = at.max().unwrap_or(0);
+            let said = child::documents(&line[at..]).next();
+            match said.and_then(|said| [&said["note"], &said["warning"]].into_iter().find(|text| text.is_string()).cloned()) {
+                Some(text) => {
+                    notes.push(text);
+                    own.extend_from_slice(&line[..at]);
+                }
                 None => own.extend_from_slice(line),
             }
         }
         Self { document, notes, own }
     }
-}
-
-/// The last lines of an output, harmless; true if there were more.
-fn tail(bytes: &[u8]) -> (String, bool) {
-    let ends = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let line = ends.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').nth(page::MOST - 1).map_or(0, |(at, _)| at + 1);
-    let text = String::from_utf8_lossy(&escape_terminal::content(&bytes[line..])).into_owned();
-    let from = (text.len().saturating_sub(MOST)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    (text[from..].to_owned(), line > 0 || from > 0)
 }
 
 #[cfg(test)]
@@ -144,14 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_kept_and_shown_harmless() {
-        let many: String = (0..50).map(|n| format!("{n}\n")).collect();
-        assert_eq!(tail(many.as_bytes()), ((30..50).map(|n| format!("{n}\n")).collect::<String>(), true));
-        assert_eq!(tail(b"\x1b[2Jx\xff\n"), ("^[[2Jx<FF>\n".into(), false));
-        for long in [vec![b'x'; 9000], "ä".repeat(3000).into_bytes()] {
-            let (text, is_cut) = tail(&long);
-            assert_eq!((text.len(), is_cut), (MOST, true));
+    fn a_note_behind_a_line_without_its_end_is_a_note() {
+        let messages = Messages::of(b"last{\"schema\":2,\"note\":\"n\"}\n{\"schema\":2,\"warning\":\"w\"}\n");
+        assert_eq!((messages.notes, &messages.own[..]), (vec![Value::from("n"), Value::from("w")], &b"last"[..]));
+    }
+
+    #[test]
+    fn the_last_lines_are_whole_lines_or_at_least_characters() {
+        for (bytes, most, want) in [
+            ("one\ntwo\n", 99, "one\ntwo\n"),
+            ("one\ntwo\n", 8, "one\ntwo\n"),
+            ("one\ntwo\n", 7, "two\n"),
+            ("one\ntwo\n", 4, "two\n"),
+            ("one\ntwo\n", 3, "wo\n"),
+            ("ää", 3, "ä"),
+            ("ää", 0, ""),
+            ("", 5, ""),
+        ] {
+            assert_eq!(last_lines(bytes.as_bytes(), most), want.as_bytes(), "{bytes:?} {most}");
         }
-        assert_eq!(tail(b""), (String::new(), false));
     }
 }

@@ -1,28 +1,40 @@
 //! `mcp`: recant's own verbs as tools of the Model Context Protocol (`crate::face::mcp`).
 //!
-//! A tool is another recant, started with `--json`: this process keeps no state of it, and a cancelled call is a signal. What a person
-//! decides is looked at by a dry run; no variable, option or setting lets more through.
+//! A tool is another recant, started with `--json`, and a cancelled call is a signal. What a person decides is looked at by a dry run; no
+//! variable, option or setting lets more through. This process keeps two things: which session its last command ran in, and the output of
+//! its commands.
 
 mod child;
+mod commit;
 mod hold_run;
-mod person_decides;
-pub mod reading;
+mod keeps;
+mod outputs;
+mod own_session;
+mod pages;
+mod reading;
+mod rows;
 
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::carrier::{Asked, Carrier, Stop, Told};
+use super::carrier::{Asked, Carrier, Outcome, Stop, Told};
 use super::serve::serve;
-use super::tools::{Effect, Name};
+use super::tools::Name;
 use crate::agent::Agent;
-use crate::error::{At, Error, Kind};
+use crate::capture::inside;
+use crate::error::{At, Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::calling_agent;
+use crate::face::find_store;
 use crate::fs::{interrupt, signal_pipe};
+use crate::session::Id;
 use crate::settings::From;
 use child::{Child, Program};
+use keeps::Keeps;
+use outputs::Outputs;
+use own_session::Last;
 
 /// Serves a client on standard input and output until it leaves.
 ///
@@ -35,7 +47,10 @@ pub fn mcp(call: &Call) -> Result<Ended, Error> {
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let store = matches!(call.place.from, From::Option(_)).then(|| call.store_path()).transpose()?;
-    let mut server = Recant { program: Program::of(store.as_ref())?, tag };
+    let here = find_store::cwd().ok().and_then(|cwd| find_store::absolute(&cwd).ok());
+    let (settings, last, outputs) = (call.config.clone(), Last::default(), Outputs::default());
+    let kept = Keeps { store: call.store_path()?, settings, here, last, outputs };
+    let mut server = Recant { program: Program::of(store.as_ref())?, tag, kept: Arc::new(kept) };
     call.out.detail("serves the Model Context Protocol on standard input and output");
     let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
     let came = Arc::new(AtomicU8::new(0));
@@ -69,37 +84,81 @@ struct Recant {
     program: Program,
     /// The end of its sessions' names, which tells them from those of other servers.
     tag: String,
-}
-
-impl Recant {
-    /// The word for the agent, where none of its own variables says it.
-    fn agent(asked: &Asked) -> Option<String> {
-        if calling_agent::variable().is_some() { None } else { Some(word(asked).to_owned()) }
-    }
-
-    /// The session of commands that name none.
-    fn own_session(&self, asked: &Asked) -> String {
-        format!("{}-{}", word(asked), self.tag)
-    }
+    kept: Arc<Keeps>,
 }
 
 impl Carrier for Recant {
     fn begin(&mut self, asked: &Asked, told: Told) -> Stop {
         let stop = Arc::new(AtomicBool::new(false));
-        let child = Child { program: self.program.clone(), agent: Self::agent(asked), stop: Arc::clone(&stop) };
-        let (asked, own) = (asked.clone(), self.own_session(asked));
-        std::thread::spawn(move || {
-            let outcome = match asked.tool.is {
-                Name::HoldRun => hold_run::run(&child, &asked, &own, &told),
-                _ if asked.tool.effect == Effect::Decides => person_decides::decide(&child, &asked, &told),
-                _ => reading::look(&child, &asked, &told),
-            };
-            told.ends(outcome);
-        });
+        let word = word(asked).to_owned();
+        let new = format!("{word}-{}", self.tag);
+        let (variable, word) = calling_agent::variable().map_or((false, word), |(_, known)| (true, known));
+        // A child knows of an agent by its variables, if there are any.
+        let agent = (!variable).then(|| word.clone());
+        let child = Child { program: self.program.clone(), agent, stop: Arc::clone(&stop) };
+        let (asked, kept) = (asked.clone(), Arc::clone(&self.kept));
+        std::thread::spawn(move || told.ends(carry_out(&child, &asked, &kept, (&word, &new), &told)));
         Box::new(move || stop.store(true, Ordering::Relaxed))
     }
 
     fn is_over(&self) -> bool {
         interrupt::signal_received().is_some()
     }
+}
+
+/// Carries a tool out. `word`: the agent's; `new`: the name of a session that is begun for a command that names none.
+fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str), told: &Told) -> Outcome {
+    if asked.tool.is == Name::HoldRun {
+        return advised(hold_run::run(child, asked, kept, (word, new), told), Name::HoldRun);
+    }
+    let takes_session = asked.tool.fields.iter().any(|field| field.name == "session");
+    let needs_session = takes_session && asked.tool.is != Name::Log && asked.text("snapshot").is_none();
+    let own = match asked.text("session") {
+        // Inside a run it is that run's.
+        None if needs_session && inside().is_none() => match kept.last.session(child, word, told) {
+            Ok(Some(own)) => Some(own),
+            Ok(None) => {
+                return Outcome::refused("refused", "you have made no session here")
+                    .with("remedy", "hold_run begins one; sessions lists all");
+            }
+            Err(outcome) => return outcome,
+        },
+        _ => None,
+    };
+    let (session, here) = (asked.text("session").or(own.as_deref()), kept.here.as_ref());
+    let outcome = match asked.tool.is {
+        Name::Commit => commit::ask(child, (asked, here), session.unwrap_or("last"), told),
+        Name::Cat => reading::look(child, (asked, here), session.or(Some("last")), told),
+        Name::Await => reading::look(child, (asked, here), session, &told.waiting(person(session))),
+        _ => reading::look(child, (asked, here), session, told),
+    };
+    let outcome = advised(outcome, asked.tool.is);
+    match own {
+        // It says which one was meant.
+        Some(own) if outcome.document.get("session").is_none() => outcome.with("session", own),
+        _ => outcome,
+    }
+}
+
+/// The words for the client's person while the agent waits for a decision. Clients show them beside the call.
+fn person(session: Option<&str>) -> String {
+    let known = session.and_then(Id::parse);
+    let session = known.as_ref().map(Id::tail).or(session).unwrap_or("last");
+    format!("waits for a person: {}", command(format_args!("review {session}")))
+}
+
+/// Adds to a refusal without a remedy the tools that tell more: those of the command line are left out of it.
+fn advised(outcome: Outcome, tool: Name) -> Outcome {
+    let is_bare = outcome.is_error && outcome.document["kind"] == "refused" && outcome.document.get("remedy").is_none();
+    let remedy = match tool {
+        Name::HoldRun | Name::Rewind | Name::Discard => {
+            "sessions lists what there is; fork begins one of your own from another's"
+        }
+        Name::Cat => "changes lists the paths of a session",
+        Name::Changes | Name::Diff | Name::Steps | Name::Fork | Name::Log | Name::Await | Name::Commit => {
+            "sessions lists what there is, steps and changes what is in one"
+        }
+        Name::Sessions | Name::Snapshot => return outcome,
+    };
+    if is_bare { outcome.with("remedy", remedy) } else { outcome }
 }

@@ -8,37 +8,39 @@ use serde_json::{Map, Value, json};
 use super::child::failed;
 use super::child::named;
 use super::child::not_started;
-use super::child::{Child, Lines, Ran, Started, Wanted};
-use crate::compare::escape_terminal;
+use super::child::{Child, LONGEST, Ran, Started};
+use super::pages;
+use super::rows;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;
 use crate::face::mcp::tools::Name;
+use crate::fs::AbsPath;
 
-const LONGEST: usize = 32 << 20;
-/// The most characters of a line of a patch.
-const COLUMNS: usize = 400;
+/// Seconds that a person is waited for: less than clients wait for a tool.
+const PATIENCE: u64 = 50;
 /// The most characters of a message, a prompt or a command in a document.
 const WORDS: usize = 200;
-/// The first letter of a cursor into a patch. Others are hexadecimal.
-const IN_PATCH: &str = "p";
+/// The most items of a list beside that for which a tool was called.
+const MOST: usize = 20;
 
-pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
-    let cursor = asked.text("cursor");
-    let is_log_of_session = asked.tool.is == Name::Log && asked.text("session").is_some();
+/// Carries a tool out. `session`: the one that is meant; `here`: the working directory.
+pub fn look(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: Option<&str>, told: &Told) -> Outcome {
+    let is_log_of_session = asked.tool.is == Name::Log && session.is_some();
     if is_log_of_session && !asked.texts("paths").is_empty() {
-        return Outcome::refused("usage", "log takes session or paths, not both")
-            .with("remedy", "call it with paths alone: each line names its session; or with session alone");
+        return Outcome::refused("usage", "log takes session or paths, not both");
     }
-    if let Some(line) = cursor.and_then(|cursor| cursor.strip_prefix(IN_PATCH)?.parse::<u32>().ok())
-        && let Some(words) = patch_of(asked)
-    {
-        return match patch(child, &words, line as usize, told) {
-            Ok(patch) => Outcome::done(json!({ "schema": 2, "patch": patch })),
-            Err(outcome) => outcome,
-        };
+    let is_of = |name: &str| asked.arguments.contains_key(name);
+    let not_of_snapshots = ["step", "since", "session", "full"];
+    if is_of("step") && is_of("since") || is_of("snapshot") && not_of_snapshots.into_iter().any(is_of) {
+        return Outcome::refused("usage", "of step, since and snapshot one can be given, and snapshot stands alone");
     }
-    let words = words(asked);
-    let ran = match run(child, &words, told) {
+    let words = words(asked, session);
+    match asked.tool.is {
+        Name::Diff => return pages::of(child, asked, &words, "patch", told),
+        Name::Cat => return pages::of(child, asked, &words, "text", told),
+        _ => {}
+    }
+    let ran = match child.run(&Started::whole(&words), told) {
         Ok(ran) => ran,
         Err(error) => return not_started(&error),
     };
@@ -49,94 +51,61 @@ pub fn look(child: &Child, asked: &Asked, told: &Told) -> Outcome {
     if is_log_of_session && document.get("entries").is_none() {
         return Outcome::refused("refused", "no session is called so").with("remedy", "for a path give paths");
     }
-    if let Err(why) = shorten(asked, &mut document, cursor) {
-        return Outcome::refused("refused", why);
+    match shorten((asked, here), &mut document) {
+        Ok(()) => Outcome::done(document),
+        Err(why) => Outcome::refused("refused", why),
     }
-    if cursor.is_none()
-        && let Some(words) = patch_of(asked)
-    {
-        match patch(child, &words, 0, told) {
-            Ok(patch) => document["patch"] = patch,
-            Err(outcome) => return outcome,
-        }
+}
+
+/// The sessions of this project, the newest first, as `list --json` has them.
+pub fn sessions(child: &Child, told: &Told) -> Result<Vec<Value>, Outcome> {
+    let ran: Ran = child.run(&Started::whole(&["list".into(), "--json".into()]), told).map_err(|error| not_started(&error))?;
+    match serde_json::from_slice::<Value>(&ran.out.bytes) {
+        Ok(mut document) if document["sessions"].is_array() => match document["sessions"].take() {
+            Value::Array(sessions) => Ok(sessions),
+            _ => Ok(Vec::new()),
+        },
+        _ => Err(failed(&ran)),
     }
-    Outcome::done(document)
 }
 
-fn run(child: &Child, words: &[OsString], told: &Told) -> std::io::Result<Ran> {
-    child.run(&whole(words), told)
-}
-
-/// A call whose whole document is wanted.
-pub fn whole(words: &[OsString]) -> Started<'_> {
-    Started { words, cwd: None, out: Wanted::First(LONGEST), err: Wanted::Last(64 << 10), within: None }
-}
-
-/// The call that gives the tool's document.
-fn words(asked: &Asked) -> Vec<OsString> {
-    let mut words: Vec<OsString> = match asked.tool.is {
-        Name::Status => vec!["status".into(), "--brief".into()],
-        Name::Diff => vec!["diff".into(), "--brief".into()],
-        Name::Steps => vec!["steps".into(), "--brief".into()],
-        Name::Turns => vec!["agent".into(), "turns".into(), "--brief".into()],
-        Name::Rewind => vec!["rewind".into()],
-        Name::Log => vec!["log".into()],
-        Name::SnapshotCreate => vec!["snapshot".into(), "create".into()],
-        Name::SnapshotList => vec!["snapshot".into(), "list".into()],
-        Name::SnapshotDiff => vec!["snapshot".into(), "diff".into(), "--stat".into()],
+/// The call that gives the tool's document or text.
+fn words(asked: &Asked, session: Option<&str>) -> Vec<OsString> {
+    let verb: &[&str] = match asked.tool.is {
+        Name::Sessions => &["list", "--json"],
+        Name::Changes if asked.is_set("full") => &["diff", "--stat", "--full", "--json"],
+        Name::Changes => &["diff", "--stat", "--json"],
+        Name::Diff if asked.text("snapshot").is_some() => &["snapshot", "diff"],
+        Name::Diff if asked.is_set("full") => &["diff", "--full"],
+        Name::Diff => &["diff"],
+        Name::Cat => &["cat"],
+        Name::Steps => &["steps", "--json"],
+        Name::Rewind => &["rewind", "--json"],
+        Name::Fork => &["fork", "--json"],
+        Name::Discard => &["discard", "--json"],
+        Name::Snapshot => &["snapshot", "create", "--json"],
+        Name::Await => &["await", "--json"],
+        Name::Log => &["log", "--json"],
         // These are none of this file's.
-        Name::HoldRun | Name::Commit | Name::Rollback | Name::Redo | Name::SnapshotRestore => Vec::new(),
+        Name::HoldRun | Name::Commit => &[],
     };
-    words.push("--json".into());
-    let is_brief = matches!(asked.tool.is, Name::Status | Name::Diff | Name::Steps | Name::Turns);
-    words.extend(asked.text("cursor").filter(|_| is_brief).map(|cursor| named("--after", cursor)));
-    words.extend(objects(asked));
-    words
-}
-
-/// The call that gives the patch, for a tool that has one.
-fn patch_of(asked: &Asked) -> Option<Vec<OsString>> {
-    let mut words: Vec<OsString> = match asked.tool.is {
-        Name::Diff => vec!["diff".into()],
-        Name::SnapshotDiff => vec!["snapshot".into(), "diff".into()],
-        _ => return None,
-    };
-    words.extend(objects(asked));
-    Some(words)
-}
-
-/// The objects of a call, as options and words.
-fn objects(asked: &Asked) -> Vec<OsString> {
-    let mut words = Vec::new();
-    for name in ["dir", "message", "label", "agent"] {
+    let mut words: Vec<OsString> = verb.iter().map(OsString::from).collect();
+    for name in ["message", "label", "name"] {
         words.extend(asked.text(name).map(|value| named(&format!("--{name}"), value)));
     }
-    let paths: Vec<OsString> = asked.texts("paths").into_iter().map(path).collect();
-    let session = asked.text("session").or((asked.tool.is == Name::Diff && !paths.is_empty()).then_some("last"));
-    match asked.tool.is {
-        Name::Diff => {
-            for name in ["step", "since"] {
-                words.extend(asked.number(name).map(|n| named(&format!("--{name}"), n.to_string())));
-            }
-            words.push("--".into());
-            words.extend(session.map(OsString::from));
-            words.extend(paths);
-        }
-        Name::SnapshotDiff => {
-            words.extend([asked.text("snapshot"), asked.text("other")].into_iter().flatten().map(OsString::from));
-            words.push("--".into());
-            words.extend(paths);
-        }
-        Name::Rewind => {
-            words.extend(session.map(OsString::from));
-            words.extend(asked.number("step").map(|n| n.to_string().into()));
-        }
-        _ => {
-            words.push("--".into());
-            words.extend(session.map(OsString::from));
-            words.extend(paths);
-        }
+    let is_of_steps = matches!(asked.tool.is, Name::Changes | Name::Diff);
+    for name in ["step", "since"] {
+        words.extend(asked.number(name).filter(|_| is_of_steps).map(|n| named(&format!("--{name}"), n.to_string())));
     }
+    if asked.tool.is == Name::Await {
+        words.push(named("--for", format!("{}s", asked.number("timeout").unwrap_or(PATIENCE))));
+    }
+    words.extend(asked.is_set("before").then(|| "--before".into()));
+    words.extend(asked.text("snapshot").map(OsString::from));
+    words.push("--".into());
+    words.extend(session.map(OsString::from));
+    words.extend(asked.number("step").filter(|_| !is_of_steps).map(|n| n.to_string().into()));
+    words.extend(asked.text("path").into_iter().chain(asked.texts("paths")).map(path));
     words
 }
 
@@ -145,11 +114,76 @@ fn path(path: &str) -> OsString {
     if Path::new(path).is_absolute() { path.into() } else { Path::new(".").join(path).into() }
 }
 
-/// Cuts what may be long.
-fn shorten(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> Result<(), &'static str> {
-    let shortened = shorten_lists(asked, document, cursor);
+/// Cuts what may be long, and leaves out what a model has no use for.
+fn shorten((asked, here): (&Asked, Option<&AbsPath>), document: &mut Value) -> Result<(), &'static str> {
+    let cursor = asked.text("cursor");
+    match asked.tool.is {
+        Name::Changes => *document = changes(document.take(), here),
+        Name::Steps => *document = steps(document),
+        _ => {}
+    }
     shorten_texts(document);
-    shortened
+    drop_none(document, &["more", "elsewhere", "unreadable", "counts", "project", "times"]);
+    match asked.tool.is {
+        Name::Changes => page::cut(document, "changes", cursor),
+        Name::Steps => page::cut(document, "steps", cursor),
+        Name::Sessions => {
+            pick(document, "sessions", &["id", "name", "status", "changes", "command", "by"]);
+            page::cut(document, "sessions", cursor)
+        }
+        Name::Log if document.get("touched").is_some() => {
+            const ROW: [&str; 12] = [
+                "what",
+                "time",
+                "session",
+                "step",
+                "turn",
+                "snapshot",
+                "directory",
+                "by",
+                "command",
+                "standing",
+                "change",
+                "paths",
+            ];
+            pick(document, "touched", &ROW);
+            page::cut(document, "touched", cursor)
+        }
+        Name::Log => {
+            pick(
+                document,
+                "entries",
+                &["time", "verb", "session", "result", "paths", "reason", "name", "command", "by", "restore", "notes"],
+            );
+            page::cut(document, "entries", cursor)
+        }
+        _ => {
+            count(
+                document,
+                &["unread", "left", "repositories", "damaged", "unfitted", "pruned", "notes", "discarded", "skipped", "acts"],
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Makes rows of a summary, or of all changes.
+fn changes(mut document: Value, here: Option<&AbsPath>) -> Value {
+    let head = ["from", "to"].map(|key| document[key].take());
+    let session = document["session"].take();
+    let summary = Some(document["summary"].take()).filter(Value::is_object).unwrap_or(document);
+    let [from, to] = head;
+    json!({
+        "session": session["id"], "status": session["status"], "from": from, "to": to, "times": summary["times"],
+        "changes": rows::of_changes(summary, here),
+    })
+}
+
+fn steps(document: &Value) -> Value {
+    let (session, running) = (&document["session"], &document["running"]);
+    let rows: Vec<Value> = document["steps"].as_array().into_iter().flatten().map(rows::of_step).collect();
+    let running = running.is_object().then(|| json!({ "n": running["n"], "command": rows::words(&running["argv"]) }));
+    json!({ "session": session["id"], "status": session["status"], "head": document["head"], "running": running, "steps": rows })
 }
 
 /// Cuts the words of people and agents in a document, however deep they stand. Paths are left as they are.
@@ -158,7 +192,9 @@ fn shorten_texts(document: &mut Value) {
         Value::Object(keys) => {
             for (key, value) in keys {
                 match value {
-                    Value::String(text) if matches!(&**key, "message" | "prompt" | "command") => *text = first(text, WORDS),
+                    Value::String(text) if matches!(&**key, "message" | "prompt" | "command" | "reason") => {
+                        *text = first(text, WORDS)
+                    }
                     value => shorten_texts(value),
                 }
             }
@@ -176,24 +212,17 @@ fn first(text: &str, most: usize) -> String {
     }
 }
 
-fn shorten_lists(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> Result<(), &'static str> {
-    match asked.tool.is {
-        Name::Log if document.get("touched").is_some() => page::cut(document, "touched", cursor),
-        Name::Log => page::cut(document, "entries", cursor),
-        Name::SnapshotList => page::cut(document, "snapshots", cursor),
-        Name::SnapshotDiff => {
-            let rows = document.get_mut("changes").and_then(Value::as_array_mut).into_iter().flatten();
-            for row in rows.filter_map(Value::as_object_mut) {
-                row.remove("before");
-                row.remove("after");
-            }
-            page::cut(document, "changes", cursor)
-        }
-        Name::SnapshotCreate => {
-            count(document, &["unread", "left", "repositories", "damaged", "unfitted", "pruned"]);
-            Ok(())
-        }
-        _ => Ok(()),
+/// Leaves out counts that are 0, and what a model knows.
+fn drop_none(document: &mut Value, keys: &[&str]) {
+    let tells = |key: &str, value: &Value| !keys.contains(&key) || value.as_u64().is_some_and(|count| count > 0);
+    document.as_object_mut().into_iter().for_each(|document| document.retain(|key, value| tells(key, value)));
+}
+
+/// Leaves these keys alone in each item of a list.
+fn pick(document: &mut Value, list: &str, keys: &[&str]) {
+    let rows = document.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+    for row in rows.filter_map(Value::as_object_mut) {
+        row.retain(|key, _| keys.contains(&&**key));
     }
 }
 
@@ -201,33 +230,13 @@ fn shorten_lists(asked: &Asked, document: &mut Value, cursor: Option<&str>) -> R
 pub fn count(document: &mut Value, lists: &[&str]) {
     let mut more = Map::new();
     for name in lists {
-        let Some(list) = document.get_mut(*name).and_then(Value::as_array_mut).filter(|list| list.len() > page::MOST) else {
+        let Some(list) = document.get_mut(*name).and_then(Value::as_array_mut).filter(|list| list.len() > MOST) else {
             continue;
         };
-        more.insert((*name).to_owned(), (list.len() - page::MOST).into());
-        list.truncate(page::MOST);
+        more.insert((*name).to_owned(), (list.len() - MOST).into());
+        list.truncate(MOST);
     }
     if !more.is_empty() {
         document["more"] = more.into();
     }
-}
-
-/// Some lines of a patch, harmless, and the cursor for more.
-fn patch(child: &Child, words: &[OsString], from: usize, told: &Told) -> Result<Value, Outcome> {
-    let Lines { lines, has_more, is_failed } = child.lines(words, from, page::MOST).map_err(|error| not_started(&error))?;
-    if lines.is_empty() && is_failed {
-        // Why, as a document.
-        let mut words = words.to_vec();
-        words.insert(0, "--json".into());
-        return Err(run(child, &words, told).map_or_else(|error| not_started(&error), |ran| failed(&ran)));
-    }
-    if lines.is_empty() && from > 0 {
-        return Err(Outcome::refused("refused", "the patch has no such line: call without cursor"));
-    }
-    let shown = |line: &Vec<u8>| first(&String::from_utf8_lossy(&escape_terminal::content(line)), COLUMNS);
-    let mut patch = json!({ "line": from, "lines": lines.iter().map(shown).collect::<Vec<_>>() });
-    if has_more {
-        patch["next"] = format!("{IN_PATCH}{}", from + page::MOST).into();
-    }
-    Ok(patch)
 }

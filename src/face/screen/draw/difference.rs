@@ -51,7 +51,8 @@ fn head_of<'s>(screen: &Screen<'_>, width: usize) -> Line<'s> {
         sort => sort.word(),
     };
     let side = side_of(screen, i).map(|side| format!(", {side}")).unwrap_or_default();
-    let right = format!("  {word}{blocks}{side} ");
+    let danger = change.danger().map(|danger| format!(", {danger}")).unwrap_or_default();
+    let right = format!("  {word}{blocks}{side}{danger} ");
     let room = width.saturating_sub(columns(&right) + 1);
     let path = shortened(&(screen.show)(&change.path), room);
     Line::styled(format!(" {}{right}", padded(&path, room)), style)

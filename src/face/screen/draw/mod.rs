@@ -99,6 +99,7 @@ fn message_line(screen: &Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
 fn help_line(screen: &Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
     let may = screen.seen.may;
     let keys: Vec<(&str, &str)> = match (&screen.mode, screen.focus) {
+        (Mode::Asking(ask), _) if ask.typing.is_some() => vec![("Enter", "keep it"), ("Esc", "back")],
         (Mode::Asking(_), _) => vec![("y", "yes"), ("n", "no")],
         (Mode::Reading { .. } | Mode::Helping(_), _) => vec![("j k", "scroll"), ("q", "back")],
         (Mode::Listing(list), _) => list.of.keys().to_vec(),
@@ -123,7 +124,8 @@ fn help_line(screen: &Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
             }
             keys.extend([("s", "steps")].into_iter().filter(|_| may.steps));
             keys.push(("?", "help"));
-            keys.push(("q", if focus == Focus::Tree && screen.place == Place::Whole { "quit" } else { "back" }));
+            let out = if screen.further > 0 { "next" } else { "quit" };
+            keys.push(("q", if focus == Focus::Tree && screen.place == Place::Whole { out } else { "back" }));
             keys
         }
     };

@@ -19,21 +19,17 @@ pub fn draw_popup(screen: &mut Screen<'_>, frame: &mut Frame<'_>, body: Rect) {
     let theme = screen.theme;
     match &mut screen.mode {
         Mode::Usual | Mode::Finding(_) => {}
-        Mode::Asking(Ask { question, lines, top, .. }) => {
+        Mode::Asking(ask) => {
             let width = usize::from(body.width).saturating_sub(8).min(76);
+            let foot = foot(ask, width, theme);
+            let Ask { question, lines, top, .. } = ask;
             let mut shown: Vec<Line<'_>> = lines.iter().flat_map(|line| wrapped(line, width)).map(Line::from).collect();
-            let answer = Line::from(vec![
-                Span::styled("y", theme.key()),
-                Span::raw(" yes   "),
-                Span::styled("n", theme.key()),
-                Span::raw(" no, back"),
-            ]);
-            popup(frame, body, question, &mut shown, top, Some(answer), theme.strong());
+            popup(frame, body, question, &mut shown, top, foot, theme.strong());
         }
         Mode::Reading { title, lines, top } => {
             let width = usize::from(body.width).saturating_sub(8).min(96);
             let mut shown: Vec<Line<'_>> = lines.iter().flat_map(|line| wrapped(line, width)).map(Line::from).collect();
-            popup(frame, body, title, &mut shown, top, None, theme.strong());
+            popup(frame, body, title, &mut shown, top, Vec::new(), theme.strong());
         }
         Mode::Helping(top) => {
             let mut shown = Vec::new();
@@ -49,15 +45,40 @@ pub fn draw_popup(screen: &mut Screen<'_>, frame: &mut Frame<'_>, body: Rect) {
                 ("+ ~ -", "created, modified, deleted"),
                 ("m t", "metadata alone, time alone"),
                 ("✓", "committed, where others are still held"),
-                ("!", "a conflict, which m may merge; or it gives rights"),
+                ("!", "a conflict, which m may merge; or programs run it"),
             ];
             shown.extend(signs.map(|(sign, what)| {
                 Line::from(vec![Span::styled(format!("  {}", padded(sign, 8)), theme.key()), Span::raw(what)])
             }));
-            popup(frame, body, "Keys", &mut shown, top, None, theme.strong());
+            popup(frame, body, "Keys", &mut shown, top, Vec::new(), theme.strong());
         }
         Mode::Listing(list) => listing(frame, body, list, theme),
     }
+}
+
+/// The lines below a question: the reason, and the answers.
+fn foot(ask: &mut Ask, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    if let Some(typed) = &ask.typing {
+        let room = width.saturating_sub(columns("reason: █"));
+        let text = format!("reason: {}█", last_of(typed, room));
+        return vec![Line::from(padded(&text, width))];
+    }
+    let mut answers = vec![("y", " yes   "), ("n", " no, back")];
+    let mut lines = Vec::new();
+    if let Some(reason) = ask.reason() {
+        answers.insert(1, ("m", if reason.is_some() { " another reason   " } else { " give a reason   " }));
+        let given = reason.iter().flat_map(|text| wrapped(&format!("reason: {text}"), width));
+        lines.extend(given.map(|line| Line::styled(line, theme.strong())));
+    }
+    let spans = answers.into_iter().flat_map(|(key, what)| [Span::styled(key, theme.key()), Span::raw(what)]);
+    lines.push(Line::from(spans.collect::<Vec<_>>()));
+    lines
+}
+
+/// The end of a text, in at most `width` columns.
+fn last_of(text: &str, width: usize) -> &str {
+    let starts = text.char_indices().map(|(at, _)| &text[at..]);
+    starts.into_iter().find(|rest| columns(rest) <= width).unwrap_or_default()
 }
 
 fn listing(frame: &mut Frame<'_>, body: Rect, list: &List, theme: Theme) {
@@ -80,7 +101,7 @@ fn listing(frame: &mut Frame<'_>, body: Rect, list: &List, theme: Theme) {
         let style = if n == list.at { theme.cursor(true) } else { Style::new() };
         shown.push(Line::styled(format!("{head}{}", line(&row.columns)), style));
     }
-    popup(frame, body, list.of.title(), &mut shown, &mut 0, None, theme.strong());
+    popup(frame, body, list.of.title(), &mut shown, &mut 0, Vec::new(), theme.strong());
 }
 
 /// Text in a frame over the middle of `body`; `top` is kept within what there is. `foot` stands below it in any case.
@@ -90,12 +111,12 @@ fn popup(
     title: &str,
     lines: &mut Vec<Line<'_>>,
     top: &mut usize,
-    foot: Option<Line<'static>>,
+    foot: Vec<Line<'static>>,
     style: Style,
 ) {
-    let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(columns(title) + 2);
+    let widest = lines.iter().chain(&foot).map(Line::width).max().unwrap_or(0).max(columns(title) + 2);
     let width = u16::try_from(widest + 4).unwrap_or(u16::MAX).clamp(40.min(body.width), body.width);
-    let below = if foot.is_some() { 2 } else { 0 };
+    let below = if foot.is_empty() { 0 } else { foot.len() + 1 };
     let most = usize::from(body.height).saturating_sub(2 + below);
     let fits = lines.len().min(most);
     *top = (*top).min(lines.len() - fits);
@@ -113,8 +134,9 @@ fn popup(
         block = block.title_bottom(format!(" {more} more lines: j "));
     }
     let mut shown: Vec<Line<'_>> = lines.drain(*top..*top + fits).collect();
-    if let Some(foot) = foot {
-        shown.extend([Line::from(""), foot]);
+    if !foot.is_empty() {
+        shown.push(Line::from(""));
+        shown.extend(foot);
     }
     frame.render_widget(Clear, area);
     let inner = block.inner(area);

@@ -37,6 +37,10 @@ fn tree_row<'s>(screen: &Screen<'_>, n: usize, width: usize) -> Line<'s> {
             let i = rows[n];
             (i..i + 1, Some(i), 0, (screen.show)(&screen.seen.changes[i].path), None)
         }
+        Listed::Tree(rows) if n < screen.raised => {
+            let i = screen.outline.node(rows[n]).range.start;
+            (i..i + 1, Some(i), 0, (screen.show)(&screen.seen.changes[i].path), None)
+        }
         Listed::Tree(rows) => {
             let node = screen.outline.node(rows[n]);
             let folds = node.is_parent.then_some(node.is_folded);
@@ -60,7 +64,7 @@ fn tree_row<'s>(screen: &Screen<'_>, n: usize, width: usize) -> Line<'s> {
     // Of what lies in a folded directory its row tells.
     let stands_against = match folds {
         Some(true) => screen.conflicts[range.clone()].contains(&true),
-        _ => change.is_some_and(|i| screen.conflicts[i]),
+        _ => change.is_some_and(|i| screen.conflicts[i] || screen.seen.changes[i].danger().is_some()),
     };
     spans.extend(stands_against.then(|| ("! ".to_owned(), theme.bad())));
     let right = match folds {

@@ -3,7 +3,7 @@
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 
-/// At most 25 lines: each of them costs an agent in each of its turns.
+/// At most 900 bytes: they cost an agent in each of its turns.
 const GUIDE: &str = include_str!("guide.md");
 
 pub fn guide(call: &Call) -> Ended {

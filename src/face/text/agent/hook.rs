@@ -12,10 +12,11 @@ use crate::error::{At, Error};
 use crate::face::args::Hook;
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
+use crate::face::figures;
 use crate::face::find_store::{absolute, own_program, whole};
 use crate::face::out::Out;
 use crate::fs::AbsPath;
-use crate::verb::agent::hook::{self as verb, Notice};
+use crate::verb::agent::hook::{self as verb, Notice, Start};
 use crate::verb::agent::take_snapshots::take;
 use crate::verb::{Taking, Told, Untaken};
 
@@ -43,7 +44,7 @@ pub fn hook(call: &Call, args: &Hook) -> Result<Ended, Error> {
         call.out.warn(problem.message());
         None
     });
-    answer(&call.out, args.agent.answers, notice.map(|notice| words(&call.out, &notice)));
+    answer(&call.out, args.agent.answers, notice.as_ref());
     Ok(Ended::Done)
 }
 
@@ -67,11 +68,18 @@ fn start(call: &Call, args: &Hook, when: When, directory: &AbsPath, turn: u64) -
     Ok(Taking(command.spawn().context("cannot start recant hook --take")?))
 }
 
-/// Says what the agent shows its person, as that agent reads it.
-fn answer(out: &Out, how: Answers, said: Option<String>) {
+/// Says what the agent shows its person, or reads itself, in the form that it reads: documentation of hooks of Claude Code, Codex, Gemini CLI.
+fn answer(out: &Out, how: Answers, notice: Option<&Notice>) {
+    let said = notice.map(|notice| (notice, words(out, notice)));
     match (said, how) {
-        (Some(said), Answers::Text) => out.warn(said),
-        (Some(said), _) => out.line(serde_json::json!({ "systemMessage": format!("recant: {said}") })),
+        // It reads no context.
+        (Some((Notice::Starts(_), _)), Answers::Text) => {}
+        (Some((Notice::Starts(_), said)), _) => {
+            let context = serde_json::json!({ "hookEventName": "SessionStart", "additionalContext": format!("recant: {said}") });
+            out.line(serde_json::json!({ "hookSpecificOutput": context }));
+        }
+        (Some((_, said)), Answers::Text) => out.warn(said),
+        (Some((_, said)), _) => out.line(serde_json::json!({ "systemMessage": format!("recant: {said}") })),
         (None, Answers::AlwaysJson) => out.line("{}"),
         (None, _) => {}
     }
@@ -79,6 +87,17 @@ fn answer(out: &Out, how: Answers, said: Option<String>) {
 
 fn words(out: &Out, notice: &Notice) -> String {
     match notice {
+        Notice::Starts(Start::Held { id }) => {
+            let tail = id.rsplit('-').next().unwrap_or(id);
+            format!("held: what you change in files lies in session {tail} until a person commits it; recant shows it")
+        }
+        Notice::Starts(Start::Covered { directory, sessions: 0, .. }) => {
+            format!("your turns in {directory} can be taken back")
+        }
+        Notice::Starts(Start::Covered { directory, sessions, changes }) => {
+            let pending = format!("{} in {}", figures::count(*changes, "change"), figures::count(*sessions, "session"));
+            format!("your turns in {directory} can be taken back; pending: {pending}; recant shows it")
+        }
         Notice::NoTurns(problem) => format!("no turn can be undone here: {}", problem.message()),
         Notice::NoTurn(problem) => format!("this turn cannot be undone: {}", problem.message()),
         Notice::Untaken { n, why } => {

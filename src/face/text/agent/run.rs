@@ -43,12 +43,15 @@ fn is_missing(name: &str) -> bool {
 /// The arguments of the run that it is held by.
 fn run_args(args: &AgentRun, name: Option<String>) -> args::Run {
     let command = std::iter::once(args.agent.word().into()).chain(args.args.iter().cloned()).collect();
-    let AgentRun { session, pass, hide, .. } = args;
+    let AgentRun { session, pass, hide, open, network, .. } = args;
     args::Run {
         name,
         session: session.clone(),
         pass: pass.clone(),
         hide: hide.clone(),
+        closed: true,
+        open: open.clone(),
+        network: network.clone(),
         no_wait: true,
         command,
         ..args::Run::default()

@@ -15,6 +15,11 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Error> {
     if !out.is_text() {
         out.document(&status);
     }
+    if let (true, Some(policy)) = (out.is_text(), &status.policy) {
+        let left = figures::count(policy.left, "path");
+        let line = format!("agents commit by themselves {}: {left} more here", policy.commit.join(", "));
+        out.line(figures::filled(&line));
+    }
     if status.agents.is_empty() {
         say_none(out, &status);
         return Ok(Ended::With(Kind::LeftOut));

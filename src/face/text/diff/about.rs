@@ -21,7 +21,7 @@ fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     let mut about = About { title: format!("Changes of session {}{name}", header.id.tail()), ..About::default() };
     for (key, value) in show::facts(call, session, standing, run.as_ref()) {
         let value = match (key, &run) {
-            ("in", Some(run)) => run.cwd.to_string(),
+            ("in", Some(run)) => run.command.cwd.to_string(),
             ("status", _) => format!("{value}{}", meaning(header.status())),
             _ => value,
         };
@@ -39,7 +39,7 @@ fn session(call: &Call, store: &Store, session: &Session) -> Result<Of, Error> {
     if header.unsynced {
         about.notes.push(("unsynced".into(), UNSYNCED.into()));
     }
-    let base = run.map(|run| run.cwd).or_else(|| header.cwd.clone());
+    let base = run.map(|run| run.command.cwd).or_else(|| header.cwd.clone());
     Ok(Of { about, common: common(base, ["before".into(), "after".into()], format!("diff {}", header.id.tail())) })
 }
 
@@ -60,15 +60,15 @@ pub fn pair(call: &Call, store: &Store, pair: Pair<'_>) -> Result<Of, Error> {
     // The facts are those of its command; the session's name and status stay.
     of.about.facts.retain(|(key, _)| matches!(&**key, "session" | "status"));
     let mut fact = |key: &str, value: String| of.about.facts.push((key.into(), value));
-    let ending = step.ending.map(|ending| format!(", ended {}", show::ending_text(ending))).unwrap_or_default();
-    fact("begun", format!("{}{ending}", figures::time(step.started, true)));
-    fact("command", words(&step.argv));
-    fact("in", step.cwd.to_string());
-    if let Some(by) = &step.by {
+    let ending = step.command.ending.map(|ending| format!(", ended {}", show::ending_text(ending))).unwrap_or_default();
+    fact("begun", format!("{}{ending}", figures::time(step.command.started, true)));
+    fact("command", words(&step.command.argv));
+    fact("in", step.command.cwd.to_string());
+    if let Some(by) = &step.command.by {
         fact("agent", agent_text(by));
     }
     fact("by", user(step.uid));
-    of.common.base = Some(step.cwd.clone());
+    of.common.base = Some(step.command.cwd.clone());
     Ok(of)
 }
 

@@ -1,16 +1,20 @@
 //! `diff` of two sides: the comparison in words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::showing::{self, Show};
 use super::shown::{again, names};
-use super::{about, brief, conflicts};
+use super::stat::Together;
+use super::tool::Held;
+use super::{about, conflicts};
+use crate::compare::{Summary, cut};
 use crate::error::{Error, Kind, command};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
-use crate::face::find_store::all_whole;
-use crate::face::text::parts;
+use crate::face::find_store::{self, all_whole};
+use crate::face::text::{parts, summary};
 use crate::face::{args, figures};
+use crate::fs::AbsPath;
 use crate::verb::diff::compared::is_listed;
 use crate::verb::{Compared, Pair, Sides, Terms, diff as verb};
 
@@ -47,7 +51,7 @@ fn or_a_path(problem: Error, args: &args::Diff) -> Error {
 fn show(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(), Error> {
     let much = &args.much;
     if let Pair::Session(session) = compared.pair
-        && !(much.stat || much.name_only || args.brief)
+        && !(much.stat || much.name_only)
         && args.paths.is_empty()
     {
         call.looked(compared.store, session);
@@ -57,12 +61,12 @@ fn show(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(
         names(call, listed.map(|change| &change.path).collect());
         return Ok(());
     }
-    if args.brief {
-        return brief::print(call, args, compared);
+    if !call.out.is_text() && much.stat && !args.full {
+        call.out.document(&compared.summarized(much.all)?);
+        return Ok(());
     }
     if !call.out.is_text() {
         call.out.document(&compared.listed(much.stat)?);
-        crate::face::brief::offer(call, "diff --brief");
         return Ok(());
     }
     print(call, args, compared)
@@ -76,11 +80,18 @@ fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<
         showing::page(call);
     } else {
         let id = pair.session().id().tail();
+        let (together, times) = fold(call, args, compared)?;
+        let top = args.relative.as_ref().map(|directory| top(call, directory.as_deref())).transpose()?;
+        if let Some(top) = &top {
+            say_left_out(call, top, compared.only_below(top));
+        }
+        let held = args.much.form.tool.as_ref().and_then(|_| Held::of(call, compared));
         let each = |remarks, show: &mut Show<'_>| {
-            compared.for_each(&Terms { all: args.much.all, find_renames: args.find_renames, remarks }, show)
+            let terms = Terms { all: args.much.all, find_renames: args.find_renames, remarks, top: top.as_ref() };
+            compared.for_each(&terms, show).map(|more| times + more)
         };
         let page = || about::pair(call, store, pair);
-        let conflicts = showing::all(call, &args.much, page, each, |options| again(args, id, options))?;
+        let conflicts = showing::all(call, (&args.much, together, held), page, each, |options| again(args, id, options))?;
         if conflicts > 0 {
             let (paths, shows) = (figures::count(conflicts, "path"), command(format_args!("diff {id} --conflicts")));
             call.out.note(format_args!("{paths} changed since: {shows} shows both sides"));
@@ -97,6 +108,73 @@ fn print(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<
         _ => {}
     }
     Ok(())
+}
+
+/// Takes out of what is shown what a summary tells together, and the changes of the mtime alone, and returns both: of counts all that the
+/// summary has, of a patch that a person reads at a terminal, or a model, the groups, which are told before it.
+fn fold(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(Together, u64), Error> {
+    let args::Much { stat, all, html, form, .. } = &args.much;
+    let is_read = (call.out.is_for_people() || call.out.is_for_tools()) && args.paths.is_empty() && args.relative.is_none();
+    if args.full || *html || form.tool.is_some() || !(*stat || is_read) {
+        return Ok((Together::default(), 0));
+    }
+    let summary = compared.summary(*all)?;
+    let full = match call.out.is_for_tools() {
+        true => "full shows them".into(),
+        false => again(args, compared.pair.session().id().tail(), if *stat { " --stat --full" } else { " --full" }),
+    };
+    if *stat && args.find_renames.is_some() {
+        // What came back elsewhere may be in a new directory.
+        compared.chosen = summary.outside_of_groups();
+        let (lines, changes) = (summary::groups(&call.out, &summary), summary.grouped());
+        return Ok((Together { lines, changes, full, remarks: Vec::new() }, summary.times));
+    }
+    if *stat {
+        compared.chosen = summary.singles();
+        let together =
+            Together { lines: summary::lines(&call.out, &summary), changes: summary.folded(), full, remarks: Vec::new() };
+        return Ok((together, summary.times));
+    }
+    compared.chosen = summary.outside_of_groups();
+    Ok((Together { remarks: remarks(call, &summary, &full), ..Together::default() }, summary.times))
+}
+
+/// The directory that paths start from: the one that is named, else the top of the repository that the working directory lies in, else this.
+fn top(call: &Call, named: Option<&Path>) -> Result<AbsPath, Error> {
+    if let Some(named) = named {
+        return find_store::absolute(named);
+    }
+    if call.is_far() {
+        let remedy = command("diff --relative=DIR") + " names the directory there";
+        return Err(Error::usage("--relative: the working directory is this machine's").with_remedy(remedy));
+    }
+    let here = find_store::absolute(&find_store::cwd()?)?;
+    let has_repository = |at: &AbsPath| at.as_path().join(".git").symlink_metadata().is_ok();
+    Ok(std::iter::once(here.clone()).chain(here.ancestors()).find(has_repository).unwrap_or(here))
+}
+
+fn say_left_out(call: &Call, top: &AbsPath, count: usize) {
+    if count > 0 {
+        let changes = figures::count(count as u64, "change");
+        call.out.note(format_args!("{changes} elsewhere than in {}, or of git itself, not shown", call.out.place(top)));
+    }
+}
+
+/// Names before a patch what a person should see first, and what the patch leaves out.
+fn remarks(call: &Call, summary: &Summary, full: &str) -> Vec<String> {
+    let dangers: Vec<_> = summary.changes.iter().filter_map(|single| Some((&single.path, single.danger?))).collect();
+    let (shown, more) = cut(dangers.len(), call.out.limit());
+    let mut remarks: Vec<String> =
+        dangers[..shown].iter().map(|(path, why)| format!("{}: {why}", call.out.shown(path))).collect();
+    if more > 0 {
+        remarks.push(format!("{} more that others run or obey, or that give rights", figures::count(more as u64, "path")));
+    }
+    remarks.extend(summary::groups(&call.out, summary).iter().map(|group| format!("{}: {}", group.name, group.whole())));
+    if summary.grouped() > 0 {
+        let changes = figures::count(summary.grouped(), "change");
+        remarks.push(format!("not shown: {changes} told together: {full}"));
+    }
+    remarks
 }
 
 /// The words for two states that are the same.

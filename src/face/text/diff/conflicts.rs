@@ -4,6 +4,7 @@
 use super::about;
 use super::showing::{self, Show};
 use super::shown::{again, names};
+use super::stat::Together;
 use crate::compare::NOW;
 use crate::engine::Verb;
 use crate::error::Error;
@@ -37,7 +38,9 @@ pub fn show(call: &Call, args: &args::Diff, found: &mut Conflicts<'_>) -> Result
         let refused: Vec<_> = found.refused.iter().map(refused).collect();
         let page = || about::conflicts(call, store, session, refused);
         let each = |_, show: &mut Show<'_>| found.for_each(is_patch, &mut |view| show(view).map(drop)).map(|()| 0);
-        showing::all(call, &args.much, page, each, |options| again(args, session.id().tail(), options))?;
+        showing::all(call, (&args.much, Together::default(), None), page, each, |options| {
+            again(args, session.id().tail(), options)
+        })?;
     }
     let remarked = found.refused.iter().filter(|_| !args.much.html);
     remarked.for_each(|Refused { path, why, .. }| patch::remark(&call.out, &format!("{path}: refused: {why}")));

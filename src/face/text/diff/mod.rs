@@ -4,7 +4,6 @@
 //! read patches skip them there.
 
 pub mod about;
-mod brief;
 mod compared;
 mod conflicts;
 pub mod html;
@@ -16,3 +15,4 @@ pub mod tool;
 
 pub use compared::diff;
 pub use shown::names;
+pub use stat::Together;

@@ -3,19 +3,21 @@
 use std::fmt::Display;
 
 use super::html::{self, Of, Page};
-use super::stat;
-use super::tool::{self, Tool};
+use super::stat::{self, Together};
+use super::tool::{self, Held, Tool};
 use crate::compare::{Form, View, Words, differs_in_space_alone};
 use crate::error::Error;
 use crate::face::call::Call;
 use crate::face::text::patch;
 use crate::face::{args, figures};
+use crate::verb::HeldEdited;
 
 /// Changes that are being shown, and what is left to be told at the end.
 struct Showing<'c> {
     call: &'c Call,
     form: Form,
     place: Place<'c>,
+    together: Together,
     has_begun: bool,
     /// Files that differ in white space alone, and are not shown.
     spaces: u64,
@@ -33,7 +35,11 @@ enum Place<'c> {
 
 impl<'c> Showing<'c> {
     /// Opens a pager, makes a directory for a tool, or begins a page; `of` tells what that is of.
-    fn begin(call: &'c Call, much: &args::Much, of: impl FnOnce() -> Result<Of, Error>) -> Result<Self, Error> {
+    fn begin(
+        call: &'c Call,
+        (much, together, held): (&args::Much, Together, Option<Held>),
+        of: impl FnOnce() -> Result<Of, Error>,
+    ) -> Result<Self, Error> {
         let args::Form { word_diff, unified, ignore_space, tool } = &much.form;
         let words = match word_diff {
             true => Words::Inline,
@@ -46,12 +52,12 @@ impl<'c> Showing<'c> {
             page(call);
         }
         let place = match tool {
-            Some(name) => Place::Tool(Box::new(Tool::begin(call, name.as_deref())?)),
+            Some(name) => Place::Tool(Box::new(Tool::begin(call, name.as_deref(), held)?)),
             None if much.html => Place::Page(Box::new(Page::begin(call, form, of()?))),
             None if much.stat => Place::Counts(Vec::new()),
             None => Place::Patch,
         };
-        Ok(Self { call, form, place, has_begun: false, spaces: 0, conflicts: 0 })
+        Ok(Self { call, form, place, together, has_begun: false, spaces: 0, conflicts: 0 })
     }
 
     /// True if remarks and renames are shown.
@@ -94,8 +100,12 @@ impl<'c> Showing<'c> {
         }
         match self.place {
             Place::Page(page) => page.end()?,
-            Place::Tool(tool) => tool.run(&again(""))?,
-            Place::Counts(rows) => stat::table(self.call, &rows, &again(" --stat -v")),
+            Place::Tool(tool) => {
+                if let Some(edited) = tool.run(&again(""))? {
+                    self.call.out.note(tool::edited(&self.call.out, &edited));
+                }
+            }
+            Place::Counts(rows) => stat::table(self.call, rows, self.together, &again(" --stat -v")),
             Place::Patch => {}
         }
         if self.spaces > 0 {
@@ -108,31 +118,40 @@ impl<'c> Showing<'c> {
 /// Shows a change. Returns false once nobody reads any more.
 pub type Show<'s> = dyn FnMut(&View<'_>) -> Result<bool, Error> + 's;
 
-/// Opens in the program of the settings what `each` passes on. `patch` is the command for what that cannot show.
+/// Opens in the program of the settings what `each` passes on; `held` may be written to. `patch` is the command for what that cannot show.
+/// Returns what was written.
 ///
 /// # Errors
 /// No program is named, or it cannot be run; those of `each`.
-pub fn in_tool(call: &Call, each: impl FnOnce(&mut Show<'_>) -> Result<u64, Error>, patch: &str) -> Result<(), Error> {
+pub fn in_tool(
+    call: &Call,
+    held: Option<Held>,
+    each: impl FnOnce(&mut Show<'_>) -> Result<u64, Error>,
+    patch: &str,
+) -> Result<Option<HeldEdited>, Error> {
     tool::refuse(call, None)?;
-    let mut tool = Tool::begin(call, None)?;
+    let mut tool = Tool::begin(call, None, held)?;
     each(&mut |view| tool.add(view).map(|()| true))?;
     tool.run(patch)
 }
 
 /// Shows all changes that `each` passes on, told whether remarks and renames are shown; it returns the number of those that are not listed.
-/// `of` tells what a page is of, `again` is this call with other options. Returns the number of changes that a commit or rollback would
+/// `together`: what counts tell together beside that; `held`: what a tool may write to. `of` tells what a page is of, `again` is this call with other options. Returns the number of changes that a commit or rollback would
 /// refuse.
 ///
 /// # Errors
 /// Those of `each`; a page or a tool cannot be made.
 pub fn all(
     call: &Call,
-    much: &args::Much,
+    shown: (&args::Much, Together, Option<Held>),
     of: impl FnOnce() -> Result<Of, Error>,
     each: impl FnOnce(bool, &mut Show<'_>) -> Result<u64, Error>,
     again: impl Fn(&str) -> String,
 ) -> Result<u64, Error> {
-    let mut showing = Showing::begin(call, much, of)?;
+    let mut showing = Showing::begin(call, shown, of)?;
+    if matches!(showing.place, Place::Patch) {
+        showing.together.remarks.iter().for_each(|text| patch::remark(&call.out, text));
+    }
     let times = each(showing.is_patch(), &mut |view| {
         showing.add(view)?;
         Ok(!call.out.is_closed())

@@ -37,6 +37,7 @@ pub fn again(args: &args::Diff, session: &str, options: &str) -> String {
     };
     let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
     let space = if args.much.form.ignore_space { " -w" } else { "" };
+    let full = if args.full { " --full" } else { "" };
     let renames = args.find_renames.map(|least| format!(" --find-renames={least}%")).unwrap_or_default();
-    command(format_args!("diff {session}{sides}{space}{renames}{paths}{options}")).into()
+    command(format_args!("diff {session}{sides}{full}{space}{renames}{paths}{options}")).into()
 }

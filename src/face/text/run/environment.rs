@@ -3,22 +3,23 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::capture::Pass;
+use crate::capture::{Network, Pass};
 use crate::verb::Histories;
+use crate::verb::error::SSH_AGENT;
 
 fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Sockets that stay real by default, if they exist: many programs fail without them. Not X11's, whose clients may type into the windows of
-/// all others.
-pub fn usual_passes() -> Vec<Pass> {
+/// all others. Name services ask the machine's network, so they stay with it alone.
+pub fn usual_passes(network: Network) -> Vec<Pass> {
     let names = [("/run/nscd/socket", "name service"), ("/run/systemd/resolve/io.systemd.Resolve", "name service")];
-    let named = names.map(|(path, why)| (PathBuf::from(path), why));
-    let agent = var("SSH_AUTH_SOCK").map(|path| (path.into(), "$SSH_AUTH_SOCK"));
+    let named = names.map(|(path, why)| (PathBuf::from(path), why)).into_iter().filter(|_| network == Network::Open);
+    let agent = var("SSH_AUTH_SOCK").map(|path| (path.into(), SSH_AGENT));
     let wayland = var("WAYLAND_DISPLAY")
         .map(|name| (PathBuf::from(var("XDG_RUNTIME_DIR").unwrap_or_default()).join(name), "$WAYLAND_DISPLAY"));
-    let all = named.into_iter().chain(agent).chain(wayland);
+    let all = named.chain(agent).chain(wayland);
     let there = all.filter(|(path, _)| path.is_absolute() && path.exists());
     there.map(|(path, why)| Pass { path, why: why.into() }).collect()
 }

@@ -1,10 +1,12 @@
 //! Words for what a run says while it works.
 
+use super::service;
 use crate::agent::Agent;
 use crate::capture::Event;
 use crate::compare::cut_off;
 use crate::engine::LeftPath;
 use crate::error::command;
+use crate::face::calling_agent;
 use crate::face::figures::{self, filled, filled_remedy};
 use crate::face::out::Out;
 use crate::face::text::cut_run;
@@ -19,14 +21,17 @@ use crate::verb::{InPlace, Obstacle, Records};
 pub fn tell(out: &Out, notice: &Notice<'_>) {
     match notice {
         Notice::Event { event, is_confined } => self::event(out, event, *is_confined),
-        Notice::Place(text) if out.is_text() => out.note(filled(&out.sentence(text))),
-        Notice::Place(text) => out.note(text),
-        Notice::Shell { goes_on, has_history } => {
+        Notice::Shell { goes_on, begins, has_history } => {
             goes_on.iter().for_each(|header| out.note(going_on(header)));
+            begins.iter().for_each(|name| out.note(format_args!("{name} is no session yet: the first change begins it")));
             let but = if *has_history { " but its history" } else { "" };
             out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
         }
         Notice::NotTidy(error) => out.detail(error),
+        Notice::NoProxy(error) => out.warn(format_args!("no host can be reached: {error}")),
+        Notice::Pending(id) if out.is_for_tools() => {
+            out.note(format_args!("session {} is pending, and its changes are not seen here: name it to go on in it", id.tail()));
+        }
         Notice::Pending(id) => {
             let goes_on = command(format_args!("run --session {}", id.tail()));
             out.note(format_args!("session {} is pending, not seen by this run: {goes_on}", id.tail()));
@@ -58,8 +63,11 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         Notice::RecordStays { id, why } => {
             out.warn(format_args!("the record of run {id} stays: {why}; {}", command("recover tries again")));
         }
+        Notice::Serves { id, name, output } => service::say_serves(out, id, name, output),
         Notice::Beside(session) => {
-            let command = session.header.command.as_deref().unwrap_or("the command");
+            let first = session.under_way().unwrap_or_default().into_iter().find(|one| one.is_first);
+            let service = first.as_ref().and_then(|first| first.service());
+            let command = service.or(session.header.command.as_deref()).unwrap_or("the command");
             let command = cut_off(command, 36);
             out.note(format_args!("beside {command}: one step of session {}", session.id().tail()));
         }
@@ -68,7 +76,8 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         }
         Notice::Ending { id, record } => out.note(format_args!("waiting until {} has ended", cut_run::what(id, *record))),
         Notice::CutOff { id, record } => {
-            out.warn(format_args!("{}; {}", cut_run::would(id, *record), command("recover does it now")));
+            let now = if out.is_for_tools() { String::new() } else { format!("; {}", command("recover does it now")) };
+            out.warn(format_args!("{}{now}", cut_run::would(id, *record)));
         }
         Notice::CutRun(run) => out.warn(cut_run::line(run)),
     }
@@ -85,17 +94,28 @@ fn left(out: &Out, new: &[&LeftPath], known: usize) {
 /// Says what a capture, or a confinement, reports.
 fn event(out: &Out, event: &Event, is_confined: bool) {
     match event {
+        Event::Lingering(names) if names.is_empty() && out.is_for_tools() => {
+            out.note("the answer waited for commands that ran beside this one");
+        }
         Event::Lingering(names) if names.is_empty() => {
             out.note("waiting for the commands that joined this one (Ctrl-C ends them)")
         }
+        // It is heard only once the wait is over.
+        Event::Lingering(names) if out.is_for_tools() => {
+            out.note(format_args!("the answer waited for what the command left running: {}", names.join(", ")));
+        }
         Event::Lingering(names) => {
             let names = names.join(", ");
-            out.note(format_args!("waiting for what the command left running: {names} (Ctrl-C ends it)"));
+            // An agent has no Ctrl-C.
+            let way = if calling_agent::variable().is_some() { "--no-wait ends it, --serve keeps it" } else { "Ctrl-C ends it" };
+            out.note(format_args!("waiting for what the command left running: {names} ({way})"));
         }
+        Event::EndsRest(names) => out.note(format_args!("ended, as the command had left it running: {}", names.join(", "))),
         Event::Uncovered(path, why) => out.warn(format_args!("{path}: {why}; it is read-only for the command")),
         Event::Closed(fd, path) => {
             out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads past the run"));
         }
+        Event::RealOutput(path, fds) => out.note(real_output(out, path, fds)),
         Event::NotFed(why) => out.warn(format_args!("the command's input could not be read to its end: {why}")),
         Event::NoGroups(why) if is_confined => {
             out.warn(format_args!("{why}: chgrp to a further group of yours fails in this run"));
@@ -105,8 +125,16 @@ fn event(out: &Out, event: &Event, is_confined: bool) {
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
             figures::bytes(*limit)
         )),
-        Event::SettingUp => {}
+        // A service hears the last two.
+        Event::SettingUp | Event::Asked(_) | Event::Listens(_) | Event::Serves | Event::OnlyJoined(..) => {}
     }
+}
+
+/// "out.txt: written at once, not held, as it is the command's stdout".
+fn real_output(out: &Out, path: &AbsPath, fds: &[i32]) -> String {
+    let streams: Vec<&str> = fds.iter().map(|fd| if *fd == 1 { "stdout" } else { "stderr" }).collect();
+    let path = out.shown(path);
+    format!("{path}: written at once, not held, as it is the command's {}", streams.join(" and "))
 }
 
 /// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".

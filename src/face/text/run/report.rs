@@ -1,14 +1,19 @@
 //! The report of what a command changed, and its exit status as recant's own.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Kind};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
+use crate::face::figures::filled;
 use crate::face::out::Out;
 use crate::face::text::acts;
 use crate::face::{args, figures};
+use crate::proxy::Refused;
 use crate::session::{Ending, Id, Sort};
+use crate::settings::{Entry, Host};
 use crate::verb::run::value::Of;
-use crate::verb::{Fate, Passed, Ran, error};
+use crate::verb::{Closed, Fate, Passed, Ran, error};
 
 /// Reports a command whose changes were held.
 ///
@@ -46,6 +51,8 @@ pub fn held(call: &Call, args: &args::Run, ran: Ran) -> Result<Ended, Error> {
         if ran.changes > 0 && ran.of != Of::Agent {
             beyond_files(out, &ran);
         }
+        closed(out, &ran);
+        refused(out, &ran.beyond_files.refused);
     } else {
         out.document(&ran);
     }
@@ -121,6 +128,37 @@ fn beyond_files(out: &Out, ran: &Ran) {
     }
     let said = format!("open to it, and not held: {}; whether it was used is not known", real.join(", "));
     if passed.is_empty() || ran.of != Of::New { out.detail(said) } else { out.note(said) }
+}
+
+/// Reports what was closed to the command: of an agent, or with the first changes of a session, how much; with `-v` what.
+fn closed(out: &Out, ran: &Ran) {
+    let closed = &ran.beyond_files.closed;
+    if closed.is_empty() {
+        return;
+    }
+    closed.iter().for_each(|Closed { path, holds }| out.detail(format!("closed to it: {}: {holds}", out.shown(path))));
+    let sorts: BTreeSet<&str> = closed.iter().map(|closed| &*closed.holds).collect();
+    let sorts = sorts.into_iter().collect::<Vec<_>>().join(", ");
+    let said = filled(&format!("closed to it: {} ({sorts}); --open PATH opens one", figures::count(closed.len() as u64, "path")));
+    if ran.of == Of::Agent || ran.of == Of::New && ran.changes > 0 { out.note(said) } else { out.detail(said) }
+}
+
+/// The most hosts that a report names.
+const MOST_HOSTS: usize = 10;
+
+/// Names the hosts that the command asked for in vain, each with the option that opens it.
+fn refused(out: &Out, hosts: &[Refused]) {
+    for Refused { host, port, leads_to, times } in hosts.iter().take(MOST_HOSTS) {
+        let asked = leads_to.map_or_else(|| host.clone(), |address| Host::Address(address).to_string());
+        let leads_to = leads_to.map(|_| format!(" leads to {asked}")).unwrap_or_default();
+        let times = if *times == 1 { String::new() } else { format!(" ({} times)", figures::grouped(*times)) };
+        // What is no entry of a list cannot be opened by one.
+        let opens = Entry::opening(&asked, *port).map(|entry| format!("; --network {entry} opens it")).unwrap_or_default();
+        out.note(filled(&format!("refused: {host}:{port}{leads_to}{times}{opens}")));
+    }
+    if let Some(more) = hosts.len().checked_sub(MOST_HOSTS).filter(|more| *more > 0) {
+        out.note(format_args!("refused: {}", figures::count(more as u64, "other host")));
+    }
 }
 
 fn exited(ending: Ending) -> String {

@@ -12,8 +12,8 @@ use crate::face::figures;
 use crate::face::find_store::all_whole;
 use crate::face::text::diff::about::common;
 use crate::face::text::diff::html::Of;
-use crate::face::text::diff::names;
 use crate::face::text::diff::showing::{self, Show};
+use crate::face::text::diff::{Together, names};
 use crate::fs::Shown;
 use crate::verb::diff::compared::is_listed;
 use crate::verb::snapshot::{diff as verb, directory};
@@ -49,7 +49,13 @@ pub fn diff_of(call: &Call, args: &SnapshotDiff, turn: Option<About>) -> Result<
         compared.left.iter().for_each(say_left);
         compared.for_each(much.all, show)
     };
-    showing::all(call, much, || page(&compared, turn), each, |options| again(args, &compared, options))?;
+    showing::all(
+        call,
+        (much, Together::default(), None),
+        || page(&compared, turn),
+        each,
+        |options| again(args, &compared, options),
+    )?;
     Ok(Ended::Done)
 }
 

@@ -1,0 +1,192 @@
+//! The acts of git on a repository, as its files tell: gitrepository-layout(5). A repository whose refs are no files tells less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::io::Read;
+
+use serde::Serialize;
+
+use super::super::renames::Open;
+use super::super::sources::{Content, End};
+use crate::error::Error;
+use crate::fs::AbsPath;
+use crate::session::{Change, Sort};
+use crate::tree::Head;
+
+/// The most bytes of a file that are read.
+const MOST: u64 = 8 << 20;
+
+/// Something that git did.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum GitAct {
+    /// The repository is new.
+    Created,
+    /// The repository is gone.
+    Deleted,
+    /// HEAD leads to another branch now, or to a commit alone.
+    Head {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    /// So many commits were added: to a branch, or to a HEAD that leads to none.
+    Commits {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        count: usize,
+    },
+    /// A branch is new.
+    BranchCreated { branch: String },
+    /// A branch leads to another commit, and not by commits alone.
+    BranchMoved { branch: String },
+    /// A branch is gone.
+    BranchDeleted { branch: String },
+    /// So many tags came, went or moved.
+    Tags { count: usize },
+    /// Branches of another repository are otherwise known.
+    Fetched { remote: String },
+    /// The list of stashed changes is another one.
+    Stash,
+    /// A merge, rebase or the like has begun and not ended.
+    Begun { what: &'static str },
+    /// Another content is to be committed.
+    Index,
+}
+
+/// Files and directories that are there as long as something goes on.
+const UNDER_WAY: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("BISECT_LOG", "bisect"),
+];
+
+/// Reads what git did from changes of its own files, in the repository at `top`. Of another version control nothing is known.
+///
+/// # Errors
+/// A content cannot be read.
+pub fn acts(top: &AbsPath, (changes, of): (&[Change], &[usize]), open: &mut Open<'_>) -> Result<Vec<GitAct>, Error> {
+    if top.name() != b".git" {
+        return Ok(Vec::new());
+    }
+    let name = |i: &usize| Some((std::str::from_utf8(changes[*i].path.below(top)?).ok()?, *i));
+    let files: BTreeMap<&str, usize> = of.iter().filter_map(name).collect();
+    let mut repository = Files { changes, files: &files, open };
+    let head = repository.sort("HEAD");
+    if head == Some(Sort::Deleted) {
+        return Ok(vec![GitAct::Deleted]);
+    }
+    let is_new = head == Some(Sort::Created);
+    let mut acts: Vec<GitAct> = is_new.then_some(GitAct::Created).into_iter().collect();
+    let branch = match repository.bytes("HEAD", End::After)? {
+        Some(bytes) => {
+            Head::of(|name| Ok::<_, Infallible>((name == "HEAD").then(|| bytes.clone()))).unwrap_or_else(|never| match never {})
+        }
+        None => None,
+    };
+    if let Some(head) = branch.filter(|_| !is_new) {
+        let branch = head.branch().map(str::to_owned);
+        let commits = if branch.is_none() { repository.commits("logs/HEAD")? } else { 0 };
+        acts.push(GitAct::Head { branch });
+        acts.extend((commits > 0).then_some(GitAct::Commits { branch: None, count: commits }));
+    }
+    let moved = repository.moved()?;
+    repository.refs(&moved, is_new, &mut acts)?;
+    let is_there = |name: &str| repository.sort(name) == Some(Sort::Created);
+    acts.extend(moved.contains_key(STASH).then_some(GitAct::Stash));
+    acts.extend(UNDER_WAY.iter().filter(|(name, _)| is_there(name)).map(|(_, what)| GitAct::Begun { what }));
+    acts.extend(repository.sort("index").filter(|_| !is_new).map(|_| GitAct::Index));
+    acts.dedup();
+    Ok(acts)
+}
+
+/// The changed files of a repository, by their paths in it.
+struct Files<'a, 'o> {
+    changes: &'a [Change],
+    files: &'a BTreeMap<&'a str, usize>,
+    open: &'a mut Open<'o>,
+}
+
+/// The refs that lead elsewhere, with their commits before and after, in hexadecimal.
+type Moved = BTreeMap<String, [Option<String>; 2]>;
+
+const STASH: &str = "refs/stash";
+
+impl Files<'_, '_> {
+    fn sort(&self, name: &str) -> Option<Sort> {
+        self.files.get(name).map(|i| self.changes[*i].sort())
+    }
+
+    /// The content of a file that changed; `None` if it did not, is not there, or is no longer kept.
+    fn bytes(&mut self, name: &str, end: End) -> Result<Option<Vec<u8>>, Error> {
+        let Some(i) = self.files.get(name).copied() else { return Ok(None) };
+        let change = &self.changes[i];
+        let object = if matches!(end, End::Before) { &change.before.object } else { &change.after };
+        if !object.as_ref().is_some_and(|state| state.is_file()) {
+            return Ok(None);
+        }
+        let Content::File(file) = (self.open)(i, end)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        Ok(file.take(MOST).read_to_end(&mut bytes).ok().map(|_| bytes))
+    }
+
+    /// Compares the refs, whether they are packed or files.
+    fn moved(&mut self) -> Result<Moved, Error> {
+        let mut refs = Moved::new();
+        for (at, end) in [End::Before, End::After].into_iter().enumerate() {
+            let packed = self.bytes("packed-refs", end)?.unwrap_or_default();
+            for line in String::from_utf8_lossy(&packed).lines().filter(|line| !line.starts_with(['#', '^'])) {
+                if let Some((commit, name)) = line.split_once(' ') {
+                    refs.entry(name.to_owned()).or_default()[at] = Some(commit.to_owned());
+                }
+            }
+            let loose: Vec<&str> = self.files.keys().copied().filter(|name| name.starts_with("refs/")).collect();
+            for name in loose {
+                if let Some(bytes) = self.bytes(name, end)? {
+                    refs.entry(name.to_owned()).or_default()[at] = Some(String::from_utf8_lossy(&bytes).trim_end().to_owned());
+                }
+            }
+        }
+        refs.retain(|_, [before, after]| before != after);
+        Ok(refs)
+    }
+
+    fn refs(&mut self, moved: &Moved, is_new: bool, acts: &mut Vec<GitAct>) -> Result<(), Error> {
+        let (mut tags, mut remotes) = (0, BTreeSet::new());
+        for (name, [before, after]) in moved {
+            if let Some(branch) = name.strip_prefix("refs/heads/").map(str::to_owned) {
+                let count = if after.is_some() { self.commits(&format!("logs/{name}"))? } else { 0 };
+                acts.extend(match (before, after, count) {
+                    (_, None, _) => Some(GitAct::BranchDeleted { branch: branch.clone() }),
+                    (None, ..) if !is_new || count == 0 => Some(GitAct::BranchCreated { branch: branch.clone() }),
+                    (Some(_), _, 0) => Some(GitAct::BranchMoved { branch: branch.clone() }),
+                    _ => None,
+                });
+                acts.extend((count > 0).then_some(GitAct::Commits { branch: Some(branch), count }));
+            } else if name.starts_with("refs/tags/") {
+                tags += 1;
+            } else if let Some((remote, _)) = name.strip_prefix("refs/remotes/").and_then(|name| name.split_once('/')) {
+                remotes.insert(remote.to_owned());
+            }
+        }
+        acts.extend((tags > 0).then_some(GitAct::Tags { count: tags }));
+        acts.extend(remotes.into_iter().map(|remote| GitAct::Fetched { remote }));
+        Ok(())
+    }
+
+    /// The number of commits that were added to a log, amended ones aside.
+    fn commits(&mut self, log: &str) -> Result<usize, Error> {
+        let Some(bytes) = self.bytes(log, End::After)? else { return Ok(0) };
+        let before = self.files.get(log).and_then(|i| self.changes[*i].before.object.as_ref()).map_or(0, |state| state.size());
+        let added = usize::try_from(before).ok().and_then(|before| bytes.get(before..)).unwrap_or_default();
+        let text = String::from_utf8_lossy(added);
+        let messages = text.lines().filter_map(|line| line.split_once('\t')).map(|(_, message)| message);
+        let is_commit = |message: &&str| {
+            let word = message.split_once(':').map_or("", |(word, _)| word);
+            matches!(word, "commit" | "commit (initial)" | "commit (merge)" | "commit (cherry-pick)" | "cherry-pick" | "revert")
+        };
+        Ok(messages.filter(is_commit).count())
+    }
+}
