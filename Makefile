@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install changelog clean triple dist release-check
+.PHONY: help static demo book test test-all test-reach torture lint lint-commits bench install uninstall changelog clean triple dist release-check
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -36,18 +36,20 @@ demo: static ## a real job on a real source tree: held, committed, rolled back, 
 test: ## build and test everything, in minutes; installs Debian packages where it may
 	@tests/needs.sh
 	@tests/run.py
+	@tests/ansible/run.py --recant $(target)/debug/recant
 
 test-all: test ## test, and what takes longer: long tests, everything as an ordinary user, the demo, and built for aarch64
 	@tests/parts.sh 7 8 9
 
-test-reach: static ## what needs registries: agents and MCP with a stand-in model, browser, book, packages; REACH="claude mcp dist": these alone
+test-reach: static ## what needs registries: agents and MCP with a stand-in model, browser, book, packages, package managers; REACH="claude mcp dist": these alone
 	@tests/dist-reach/run.py --only "$(REACH)"
+	@tests/packages-reach/run.py --recant $(release) --only "$(REACH)"
 	@test -n "$(REACH)" -a -z "$(filter book,$(REACH))" || { $(MAKE) --no-print-directory book && \
 	    RECANT_BOOK_NETWORK=1 tests/run.py cli::book; }
 	@tests/page-reach/run.py --recant $(release) --browser $(target)/page-reach --only "$(REACH)"
 	@tests/mcp-reach/run.py --recant $(release) --clients $(target)/mcp-reach --agents $(target)/agents --only "$(REACH)"
-	@test -n "$(REACH)" -a -z "$(filter-out page mcp book dist,$(REACH))" || \
-	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book dist,$(REACH))
+	@test -n "$(REACH)" -a -z "$(filter-out page mcp book dist packages,$(REACH))" || \
+	    tests/agents-reach/run.py --recant $(release) $(filter-out page mcp book dist packages,$(REACH))
 
 torture: ## each step and system call fails or is the last one, and the power goes: on ext4, xfs, btrfs as root; some hours
 	@tests/parts.sh 0 1 2 3 4 5 6
@@ -65,7 +67,7 @@ lint-commits:
 bench: static ## times against cp, git and rsync, on loop-mounted file systems; BENCH=--quick for a first look
 	@benches/bench.py --recant $(release) $(BENCH)
 
-install: static ## binary, manual pages and completions, below PREFIX (~/.local) and DESTDIR
+install: static ## binary, manual pages, completions, and systemd's units, below PREFIX (~/.local) and DESTDIR
 	install -D -m 0755 $(release) $(to)/bin/recant
 	install -d $(to)/share/man/man1 $(to)/share/bash-completion/completions \
 	    $(to)/share/zsh/site-functions $(to)/share/fish/vendor_completions.d
@@ -73,6 +75,25 @@ install: static ## binary, manual pages and completions, below PREFIX (~/.local)
 	$(release) completions bash > $(to)/share/bash-completion/completions/recant
 	$(release) completions zsh > $(to)/share/zsh/site-functions/_recant
 	$(release) completions fish > $(to)/share/fish/vendor_completions.d/recant.fish
+	$(call unit,user,$(units),default.target)
+	$(if $(for_all),$(call unit,system,$(to)/lib/systemd/system,multi-user.target))
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'your shell does not find it yet: PATH="$(PREFIX)/bin:$$PATH", in ~/.profile' ;; esac
+
+uninstall: ## takes away what `make install` brought; sessions and snapshots stay
+	rm -f $(to)/bin/recant $(to)/share/man/man1/recant.1 $(to)/share/man/man1/recant-*.1 \
+	    $(to)/share/bash-completion/completions/recant $(to)/share/zsh/site-functions/_recant \
+	    $(to)/share/fish/vendor_completions.d/recant.fish \
+	    {$(units),$(to)/lib/systemd/system}/{recant-recover.service,{default,multi-user}.target.d/recant.conf}
+
+# Of a home directory there is no place for the system's.
+units   := $(to)/share/systemd/user
+for_all := $(filter-out $(HOME)/%,$(PREFIX))
+# What ends the acts that a crash interrupted: of $(1), in the directory $(2), wanted by $(3).
+define unit
+	install -d $(2)/$(3).d
+	sed 's|/usr/bin|$(PREFIX)/bin|' packaging/systemd/recant-recover.$(1) > $(2)/recant-recover.service
+	install -m 0644 packaging/systemd/wants.conf $(2)/$(3).d/recant.conf
+endef
 
 book: static ## the book of docs/, as pages in target/book; its links are checked
 	@test -x $(target)/mdbook/bin/mdbook || $(CARGO) install --quiet --locked --root $(target)/mdbook mdbook@0.5.4

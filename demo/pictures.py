@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Pictures of the screen of `recant review`, made from a real run: demo/pictures.py RECANT DIRECTORY
+"""Pictures of a terminal, made from real runs: demo/pictures.py RECANT DIRECTORY
 
-Writes review-tree.svg, review-diff.svg, review-side-by-side.svg and review-question.svg. Wants tmux, sh and git.
+Writes minute.svg, which moves, and review-tree.svg, review-diff.svg, review-side-by-side.svg and review-question.svg, in light and dark as
+the reader has it. Wants tmux, sh and git.
 """
 
 import argparse
@@ -14,9 +15,12 @@ import time
 from html import escape
 from pathlib import Path
 
-# The colours of a terminal: its own ones, and those of the first eight numbers.
-BACK, FRONT = "#1e2127", "#d7dae0"
-COLORS = ["#3f4451", "#e06c75", "#98c379", "#d6b06a", "#61afef", "#c678dd", "#56b6c2", "#d7dae0"]
+# The colours of a terminal: its own ones, and those of the first eight numbers; dark, and light.
+BACK, FRONT = "var(--back)", "var(--front)"
+COLORS = [f"var(--c{n})" for n in range(8)]
+NAMES = ["back", "front", *(f"c{n}" for n in range(8))]
+DARK = ["#1e2127", "#d7dae0", "#3f4451", "#e06c75", "#98c379", "#d6b06a", "#61afef", "#c678dd", "#56b6c2", "#d7dae0"]
+LIGHT = ["#f6f8fa", "#24292f", "#d0d7de", "#b3261e", "#1a6e2e", "#7d4e00", "#0757b5", "#7a2f9c", "#0b6e7c", "#24292f"]
 WIDE, HIGH, SIZE = 8.4, 18, 14
 
 SCENE = r"""
@@ -51,7 +55,8 @@ class Terminal:
         self.socket = f"recant-pictures-{os.getpid()}-{columns}"
         self.env = env
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(cwd), "sh")
-        self.keys("PS1='$ '; clear", "Enter")
+        self.keys("PS1='$ '", "Enter")
+        self.clear()
 
     def tmux(self, *args: str) -> str:
         found = subprocess.run(["tmux", "-L", self.socket, *args], env=self.env, text=True, capture_output=True, timeout=20)
@@ -61,6 +66,14 @@ class Terminal:
 
     def keys(self, *keys: str) -> None:
         self.tmux("send-keys", *keys)
+
+    def clear(self) -> None:
+        self.keys("clear", "Enter")
+        # What is typed before that is wiped away with it.
+        for _ in range(200):
+            if self.tmux("capture-pane", "-p").strip() == "$":
+                break
+            time.sleep(0.1)
 
     def wait_for(self, text: str) -> str:
         """The screen with its escapes, once it has `text` and stays as it is."""
@@ -103,20 +116,11 @@ class Style:
         return (BACK, front) if self.turned else (front, BACK)
 
 
-def svg(screen: str, columns: int, title: str) -> str:
-    """The screen as a picture: text stays text."""
-    lines = screen.rstrip("\n").split("\n")
-    width, height = columns * WIDE + 24, len(lines) * HIGH + 48
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" role="img">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="100%" height="100%" rx="8" fill="{BACK}"/>',
-        '<circle cx="18" cy="16" r="5" fill="#ff5f57"/><circle cx="36" cy="16" r="5" fill="#febc2e"/>'
-        '<circle cx="54" cy="16" r="5" fill="#28c840"/>',
-        f'<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{SIZE}">',
-    ]
+def drawn(screen: str) -> list[str]:
+    """The lines of a screen: text stays text."""
+    out = []
     style = Style()
-    for row, line in enumerate(lines):
+    for row, line in enumerate(screen.rstrip("\n").split("\n")):
         y, column = 34 + row * HIGH, 0
         for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
             if piece.startswith("\x1b"):
@@ -136,7 +140,37 @@ def svg(screen: str, columns: int, title: str) -> str:
             out.append(
                 f'<text x="{x:.1f}" y="{y + 13}" fill="{front}" textLength="{wide:.1f}" xml:space="preserve"{more}>{escape(piece)}</text>'
             )
-    return "\n".join([*out, "</g>", "</svg>", ""])
+    return out
+
+
+def moving(seconds: list[float]) -> str:
+    """The rules by which one frame after the other is seen, for so long; who wants no motion sees the last."""
+    whole, since, rules = sum(seconds), 0.0, []
+    for n, lasts in enumerate(seconds):
+        at, to = 100 * since / whole, 100 * (since + lasts) / whole
+        rules.append(f"@keyframes f{n}{{0%{{opacity:{int(n == 0)}}}{at:.2f}%{{opacity:1}}{to:.2f}%,100%{{opacity:0}}}}#f{n}{{animation:f{n} {whole:.1f}s step-end infinite}}")
+        since += lasts
+    return "".join(rules) + f"@media (prefers-reduced-motion:reduce){{g.f{{animation:none!important;opacity:0}}#f{len(seconds) - 1}{{opacity:1!important}}}}"
+
+
+def svg(frames: list[tuple[str, float]], columns: int, rows: int, title: str) -> str:
+    """Screens as a picture, each with the seconds for which it is seen."""
+    width, height = columns * WIDE + 24, rows * HIGH + 48
+    sheet = "".join(f"--{name}:{color};" for name, color in zip(NAMES, DARK))
+    light = "".join(f"--{name}:{color};" for name, color in zip(NAMES, LIGHT))
+    groups = [f'<g id="f{n}" class="f">\n' + "\n".join(drawn(screen)) + "\n</g>" for n, (screen, _) in enumerate(frames)]
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" role="img">',
+        f"<title>{escape(title)}</title>",
+        f"<style>svg{{{sheet}}}@media (prefers-color-scheme:light){{svg{{{light}}}}}"
+        + (moving([seconds for _, seconds in frames]) if len(frames) > 1 else "") + "</style>",
+        f'<rect width="100%" height="100%" rx="8" fill="{BACK}"/>',
+        '<circle cx="18" cy="16" r="5" fill="#ff5f57"/><circle cx="36" cy="16" r="5" fill="#febc2e"/>'
+        '<circle cx="54" cy="16" r="5" fill="#28c840"/>',
+        f'<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="{SIZE}">',
+        *groups,
+        "</g>", "</svg>", "",
+    ])
 
 
 def main() -> None:
@@ -164,7 +198,7 @@ def main() -> None:
                 for keys, text in steps:
                     terminal.keys(*keys)
                     screen = terminal.wait_for(text)
-                (args.directory / name).write_text(svg(screen, columns, title))
+                (args.directory / name).write_text(svg([(screen, 0)], columns, rows, title))
             finally:
                 terminal.end()
 
@@ -181,6 +215,47 @@ def main() -> None:
             begin, to_file, (["Enter", "]", "Space", "q"], "1 chosen"),
             (["/", "d", "o", "c", "s", "/", "c", "Enter", "Left", "Space"], "chosen"), (["c"], "yes"),
         ])
+        minute(args.directory / "minute.svg", env, project)
+
+
+SMALL = r"""
+mkdir old
+printf '[server]\nport = 8080\nworkers = 4\n' > config.toml
+for n in 1 2 3; do echo "note $n" > old/notes-$n.txt; done
+printf 'sed -i s/8080/8443/ config.toml\nrm old/*\necho done > upgraded\n' > upgrade.sh
+"""
+# What is typed, after `|` on an empty screen; what is waited for, and the seconds that a reader has.
+MINUTE = [
+    ("ls old", "notes-3.txt\n$", 3),
+    ("recant run -- sh upgrade.sh", "recant discard", 5),
+    ("ls old  # nothing has happened: the changes are held", "held\nnotes-1.txt  notes-2.txt  notes-3.txt\n$", 5),
+    ("|recant diff last config.toml", "+port = 8443", 5),
+    ("|recant commit last", "to take it back", 5),
+    ("ls old", "$ ls old\n$", 4),
+    ("|recant rollback last", "rolled back", 5),
+    ("ls old  # as before, to the nanosecond", "notes-3.txt\n$", 5),
+]
+
+
+def minute(path: Path, env: dict, project: Path) -> None:
+    """Held, looked at, committed and taken back: a frame for each line as it is typed, and for what it says."""
+    columns, rows = 80, 16
+    project = project.with_name("small")
+    project.mkdir()
+    subprocess.run(["sh", "-ec", SMALL], cwd=project, env=env, check=True, timeout=20)
+    terminal, frames = Terminal(env, project, columns, rows), []
+    try:
+        for typed, said, seconds in MINUTE:
+            if typed.startswith("|"):
+                terminal.clear()
+            typed = typed.lstrip("|")
+            terminal.keys("-l", typed)
+            frames.append((terminal.wait_for(typed), 1.5))
+            terminal.keys("Enter")
+            frames.append((terminal.wait_for(said), seconds))
+    finally:
+        terminal.end()
+    path.write_text(svg(frames, columns, rows, "A command is held, looked at, committed and taken back"))
 
 
 if __name__ == "__main__":
