@@ -110,7 +110,7 @@ release-check: static ## what has to be well before a release, as a table; NO_TE
 
 changelog: ## CHANGELOG.md from the commits, by git-cliff (from its Python wheel)
 	@test -x $(target)/cliff/bin/git-cliff || { python3 -m venv $(target)/cliff && $(target)/cliff/bin/pip install --quiet git-cliff; }
-	$(target)/cliff/bin/git-cliff --config cliff.toml --output $(CHANGELOG)
+	$(target)/cliff/bin/git-cliff --config cliff.toml --output $(CHANGELOG) $$(sed -n 's/^# folded: //p' cliff.toml)..
 
 clean: ## remove what was built
 	$(CARGO) clean
