@@ -199,6 +199,8 @@ fn take_snapshot(
     see: &mut dyn FnMut(&WalkStep),
 ) -> Result<SnapshotResult, Error> {
     let started = crate::fs::now();
+    // It is some steps ahead once the index is read.
+    let mut walk = WalkAhead::new(&series.directory, store, &asked.rules)?;
     let index = last.map(|last| Index::open(&series.dir, last.head.n, last.tail.hash)).transpose()?.flatten();
     if let (None, Some(limit)) = (&index, asked.limit) {
         // Nothing is known of the directory yet: better to count first than to read everything in vain.
@@ -218,7 +220,6 @@ fn take_snapshot(
         meta: asked.meta.iter().cloned().collect(),
     };
     let mut taking = Taking::begin(fs, series, (index.as_ref(), last), &head, asked)?;
-    let mut walk = WalkAhead::new(&series.directory, store, &asked.rules)?;
     taking.meet_all(&mut walk, store, asked, see)?;
     let time = crate::fs::now();
     let end = walk.facts().filter(|_| taking.counts.entries > 0);
@@ -229,7 +230,7 @@ fn take_snapshot(
     let closing = Closing { rules, time };
     let made = taking.finish(fs, &head, &closing, same)?;
     // What is born after this call bears a later time.
-    while crate::fs::now() <= time {
+    while !crate::fs::stamps_are_past(time) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     Ok(SnapshotResult { unfitted, repositories: closing.rules.repositories, ..made })
@@ -264,6 +265,7 @@ impl<'a> Taking<'a> {
             existed,
             tells_moves: asked.tells_moves,
             learned: false,
+            is_outdated: index.is_none(),
             has_base: head.base.is_some(),
             links: HashMap::new(),
             unknown: None,
@@ -388,6 +390,7 @@ impl<'a> Taking<'a> {
             self.making.add(known, Some(&object.stat));
             return Ok(());
         }
+        self.is_outdated |= !believed;
         let seen = self.look(object, old.as_ref(), believed)?;
         let is_unknown = object.stat.sort == Sort::Directory && object.path.depth() > 0 && !matches!(seen, Seen::Whole { .. });
         self.unknown = is_unknown.then(|| object.path.clone());
@@ -486,7 +489,8 @@ impl<'a> Taking<'a> {
         let has_others = |first: &First| first.names < first.content.stat.nlink;
         let elsewhere = self.links.drain().map(|(_, first)| first).filter(has_others).map(|first| first.path).collect();
         if let Some(last) = same.filter(|_| !self.changed) {
-            let unindexed = self.making.put(fs, dir, last.head.n, last.tail.hash).err().map(|error| error.to_string());
+            let put = if self.is_outdated { self.making.put(fs, dir, last.head.n, last.tail.hash) } else { Ok(()) };
+            let unindexed = put.err().map(|error| error.to_string());
             let damaged = damaged(self.keeping);
             let unchanged = SnapshotResult::of(last.head.n, How::Unchanged, last.tail.counts, closing.time);
             return Ok(SnapshotResult { unread, left, elsewhere, damaged, unindexed, ..unchanged });

@@ -31,6 +31,8 @@ pub(super) struct Taking<'a> {
     pub(super) existed: Option<Time>,
     pub(super) tells_moves: bool,
     pub(super) learned: bool,
+    /// True once an object was met that the index does not vouch for: the next snapshot needs another one.
+    pub(super) is_outdated: bool,
     pub(super) has_base: bool,
     /// The first name of each inode that has several.
     pub(super) links: HashMap<(Dev, u64), First>,
