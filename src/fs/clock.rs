@@ -14,6 +14,26 @@ pub fn now() -> Time {
     ask(libc::CLOCK_REALTIME_COARSE)
 }
 
+/// Makes the kernel stamp files from now on with times past this one, and tells whether it does.
+///
+/// Where file systems stamp finer than the tick (multigrain timestamps, Linux 6.13), a file whose ctime was asked for gets the exact time at
+/// its next change, and no file on the machine an earlier one after that: Documentation/filesystems/multigrain-ts.rst. Elsewhere there is
+/// nothing but to wait for the tick, of 1 to 10 ms.
+pub fn stamps_are_past(past: Time) -> bool {
+    now() > past || exact_stamp().is_ok_and(|stamp| stamp > past)
+}
+
+/// The ctime of a file in memory that is changed after its ctime was asked for.
+fn exact_stamp() -> rustix::io::Result<Time> {
+    use rustix::fs::{MemfdFlags, Mode, fchmod, fstat, memfd_create};
+    let file = memfd_create(c"recant-clock", MemfdFlags::CLOEXEC)?;
+    fchmod(&file, Mode::RUSR)?;
+    fstat(&file)?;
+    fchmod(&file, Mode::RWXU)?;
+    let stat = fstat(&file)?;
+    Ok(Time { s: stat.st_ctime, ns: u32::try_from(stat.st_ctime_nsec).unwrap_or(0) })
+}
+
 /// The clock that nobody sets, and that starts with the machine: CLOCK_BOOTTIME.
 pub fn since_boot() -> Time {
     ask(libc::CLOCK_BOOTTIME)
@@ -111,6 +131,23 @@ fn ask(clock: libc::clockid_t) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+    fn what_is_made_once_stamps_are_past_a_time_is_later() {
+        let room = tempfile::tempdir().expect("a directory");
+        for n in 0..200 {
+            let past = exact_now();
+            while !stamps_are_past(past) {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+            let made = room.path().join(n.to_string());
+            std::fs::create_dir(&made).expect("a directory of its own");
+            let stat = rustix::fs::stat(&made).expect("its metadata");
+            let ctime = Time { s: stat.st_ctime, ns: u32::try_from(stat.st_ctime_nsec).expect("below 1e9") };
+            assert!(ctime > past, "{ctime:?}, made after {past:?}");
+        }
+    }
 
     #[test]
     fn a_time_is_a_sign_of_work_in_a_span_unless_no_clock_had_told_it_by_then() {

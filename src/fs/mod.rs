@@ -31,7 +31,7 @@ pub mod watch;
 mod write_out;
 mod xattr;
 
-pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
+pub use clock::{Moment, Sign, Span, exact_now, now, since_boot, stamps_are_past};
 pub use copy::next_extent;
 pub use device_number::Dev;
 pub use dir::{Dir, Entry, Inode, Reach, Sort, Stat, Time, is_overlay, leads_nowhere, stat_of, xattrs_but, xattrs_of};

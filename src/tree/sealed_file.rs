@@ -1,8 +1,9 @@
 //! Files of JSON lines whose last line is the seal, `{"end": SEAL}`, with the SHA-256 of all bytes before it.
 //!
 //! They are written whole under a temporary name ([`Writing`]). Reading returns no record before the hash was verified
-//! ([`Sealed::records`]). A file is damaged, and nothing of it counts, if it is torn anywhere, has a bit flipped, or has something behind
-//! its seal. This takes two passes, and the memory of one line, however large the file is.
+//! ([`Sealed::records`]). A file is damaged, and nothing of it counts, if it is torn anywhere, has a bit flipped before its seal or in its
+//! hash, or has something behind its seal. What a seal has beside the hash is for people. This takes two passes, and the memory of one line,
+//! however large the file is.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -300,12 +300,12 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
     Ok(())
 }
 
-/// Waits until the clock that stamps files, which ticks every 1 to 10 ms, is past this time. Otherwise a change from outside could bear a
-/// time before the run began. The set-up has taken most of a tick by now.
+/// Waits until files are stamped with times past this one: at most for a tick. Otherwise a change from outside could bear a time before the
+/// run began.
 fn wait_for_tick(past: Time) {
-    // Bounded, in case somebody sets the clock back.
+    // Bounded, in case the clock is set back.
     for _ in 0..200 {
-        if fs::now() > past {
+        if fs::stamps_are_past(past) {
             return;
         }
         std::thread::sleep(std::time::Duration::from_micros(100));
