@@ -32,12 +32,12 @@ pub struct MergedChange {
     pub now: Vec<u8>,
 }
 
-/// Puts a change that was never on the tree onto what is there now.
+/// Puts a change that is not on the tree, on this side of it, onto what is there now.
 ///
 /// # Errors
 /// A content cannot be read.
-pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Result<MergeResult, Error> {
-    if !change.marks.foreign && sources.on_tree(change, Side::Never) == OnTree::AsRecorded {
+pub fn onto(session: &Session, (change, side): (&Change, Side), sources: &mut Sources<'_>) -> Result<MergeResult, Error> {
+    if !change.marks.foreign && sources.on_tree(change, side) == OnTree::AsRecorded {
         return Ok(MergeResult::Same);
     }
     let now = sources.now(&change.path)?;
@@ -58,7 +58,7 @@ pub fn onto(session: &Session, change: &Change, sources: &mut Sources<'_>) -> Re
     // The content of a change of metadata alone is what it was made of.
     let theirs = match change.in_place() {
         true => base.clone(),
-        false => match sources.after(change, Side::Never, &OnTree::Changed)? {
+        false => match sources.after(change, side, &OnTree::Changed)? {
             Content::File(file) => read_text(&file, &change.path)?,
             Content::Gone(why) => return Ok(MergeResult::Conflict(why)),
         },

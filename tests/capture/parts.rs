@@ -318,6 +318,45 @@ fn a_change_is_merged_with_what_somebody_edited_since_and_its_rollback_gives_tha
     });
 }
 
+/// What it held is among the objects that the rollback gave back; it is opened again for the merge. No merge is offered where there is none.
+#[test]
+fn a_session_whose_commit_was_undone_merges_too() {
+    each(|desk| {
+        desk.made("seq 9 > a; seq 9 > b; mkdir many; for i in $(seq 101); do echo $i > many/$i; done");
+        for (name, script) in [("one", "sed -i 's/^2$/two/' a"), ("two", "sed -i 's/^8$/eight/' a")] {
+            desk.held(&format!("-n {name} --commit"), script).run().ok();
+        }
+        for verb in ["rollback two", "rollback one"] {
+            desk.recant(verb).ok();
+        }
+        let before = tree(desk);
+        let refused = desk.recant("commit two").with(3);
+        assert!(refused.stderr().contains("--merge goes on"), "{refused}");
+        let said = desk.recant("commit two --merge --dry-run").ok();
+        assert!(said.stderr().contains("a: would be merged"), "{said}");
+        before.assert_same(&tree(desk), "a dry run");
+        desk.recant("commit two --merge").ok();
+        assert_eq!((&*lines(desk, "a")[1], &*lines(desk, "a")[7]), ("2", "eight"));
+        desk.recant("rollback two").ok();
+        before.assert_same(&tree(desk), "taken back");
+
+        // Of more than a hundred files no copies are kept for a merge.
+        desk.held("-n many --commit", "for f in many/*; do echo more >> $f; done").run().ok();
+        desk.held("-n later --commit", "echo later >> many/7").run().ok();
+        let refused = desk.recant("rollback many").with(3);
+        assert!(!refused.stderr().contains("--merge"), "{refused}");
+        // A session that was staged by hand is not opened again.
+        let staged = desk.recant("session new").ok().stdout().trim().to_owned();
+        desk.give(desk.world.call(["session", "write", &staged, "b"]).stdin("staged\n")).run().ok();
+        for verb in ["commit", "rollback"] {
+            desk.recant(&format!("{verb} {staged}")).ok();
+        }
+        desk.bare(&desk.world.tree(), "echo mine >> b");
+        let refused = desk.recant(&format!("commit {staged}")).with(3);
+        assert!(!refused.stderr().contains("--merge"), "{refused}");
+    });
+}
+
 #[test]
 fn a_change_is_taken_out_of_what_was_edited_since_and_of_what_later_sessions_put_there() {
     each(|desk| {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use globset::GlobSetBuilder;
 
+use super::merge;
 use crate::capture::Rest;
 use crate::capture::layers::rejoin;
 use crate::checkpoint::Limits;
@@ -204,7 +205,7 @@ fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Error {
 /// True if the session keeps what a merge begins with, for one of the conflicts.
 fn may_merge(subject: Subject<'_>, session: &Session, conflicts: &[Conflict]) -> bool {
     let Subject::Session(verb @ (Verb::Commit | Verb::Rollback), _) = subject else { return false };
-    if conflicts.is_empty() {
+    if conflicts.is_empty() || verb == Verb::Commit && merge::may_merge(session).is_err() {
         return false;
     }
     let Ok(changes) = session.changes() else { return false };

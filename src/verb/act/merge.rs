@@ -5,10 +5,21 @@ use crate::capture::{Choice, choose, may_choose};
 use crate::compare::{MergeResult, MergedChange, Sources, onto};
 use crate::error::{Against, Error};
 use crate::fs::{AbsPath, OnSignal, interrupt};
-use crate::session::{Arg, Change, Locked, Store, merge_base};
+use crate::session::{Arg, Change, Locked, Origin, Session, Store, merge_base};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
+use crate::verb::resolve::go_on::open_again;
+
+/// Tells whether a session takes what a merge makes: one whose commit was undone is opened again for it.
+///
+/// # Errors
+/// It takes no choice.
+pub fn may_merge(session: &Session) -> Result<(), Error> {
+    let header = &session.header;
+    let opens = header.may_reopen() && header.origin == Origin::Captured && !session.run()?.is_some_and(|run| run.in_memory);
+    if opens { Ok(()) } else { may_choose(session) }
+}
 
 /// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
 /// paths of the rest. False if nothing is left then.
@@ -17,13 +28,13 @@ use crate::verb::fact::Fact;
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
 pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Error> {
     let changes = session.changes()?;
-    let asked = |change: &&Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
+    let asked = |change: &Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
     let (mut choices, mut rest, mut against, mut nows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut sources = Sources::of(session)?;
-    let out = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in()).map(|(change, _)| change);
-    for change in out.filter(asked) {
-        match onto(session, change, &mut sources)? {
+    let out = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in());
+    for (change, side) in out.filter(|(change, _)| asked(change)) {
+        match onto(session, (change, *side), &mut sources)? {
             MergeResult::Same => rest.push(change.path.clone()),
             MergeResult::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
             MergeResult::Merged(both) => {
@@ -40,7 +51,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     if choices.is_empty() {
         return Ok(true);
     }
-    may_choose(session)?;
+    may_merge(session)?;
     choices.iter().for_each(|choice| desk.caller.tell(Fact::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;
@@ -48,6 +59,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     }
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(OnSignal::GoesOn);
+    open_again(desk, session)?;
     // Of these a later merge begins.
     nows.iter().try_for_each(|now| merge_base::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
