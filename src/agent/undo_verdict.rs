@@ -70,7 +70,7 @@ impl<'a> Writers<'a> {
         // Without a difference from the first snapshot it is as that has it, and was so before the first of these turns or not.
         let now = difference.map_or(wrote.was, |difference| mark(difference.now.as_ref()));
         if difference.is_some() && now != latest.is {
-            return Verdict::Changed(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last)));
+            return Verdict::Changed(format!("it was changed since turn {}{}", last.head.n, self.by_whom(path, last, now)));
         }
         back
     }
@@ -104,8 +104,11 @@ impl<'a> Writers<'a> {
         }
     }
 
-    fn by_whom(&self, path: &AbsPath, since: &Turn) -> String {
-        let wrote = |turn: &&&Turn| turn.last >= since.head.time && turn.wrote.iter().any(|wrote| wrote.path == *path);
+    /// Names the turn that left the path as it is now, if one did, in the time of a turn or after it.
+    fn by_whom(&self, path: &AbsPath, since: &Turn, now: Option<u64>) -> String {
+        let is_later = |turn: &Turn| turn.head.n > since.head.n || !turn.is_with(since) && turn.last >= since.head.time;
+        let made_it = |wrote: &Wrote| wrote.path == *path && wrote.is == now;
+        let wrote = |turn: &&&Turn| is_later(turn) && turn.wrote.iter().any(made_it);
         match self.chosen.others.iter().rev().find(wrote) {
             Some(turn) => format!(", by {}", self.words(turn)),
             None => String::new(),

@@ -197,6 +197,25 @@ fn of_two_agents_at_once_each_ones_turn_goes_back_alone_and_what_both_may_have_w
     assert!(world.exists("both") && !world.exists("from-claude") && !world.exists("named"));
 }
 
+/// Two turns follow within a tick of the clock, and a person edits after both.
+#[test]
+fn no_turn_is_named_for_what_a_person_has_changed_since() {
+    let world = world();
+    let one = Agent::begin(&world, "claude", "a");
+    for (prompt, text) in [("first", "one\n"), ("second", "two\n"), ("third", "three\n")] {
+        one.prompt(prompt);
+        one.edit("README", text);
+        one.stop();
+    }
+    world.recant("agent undo 3 -y").ok();
+    for text in ["mine\n", "one\n", "three\n"] {
+        world.write("README", text);
+        let said = world.recant("agent undo 2 -y").with(4);
+        assert!(said.stdout().contains("README: it was changed since turn 2\n"), "{text:?}: {said}");
+        assert_eq!(world.read("README"), text);
+    }
+}
+
 #[test]
 fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
     let world = world();
