@@ -455,8 +455,10 @@ def the_actions(world):
     install = book(f"  tasks:\n    - recant.hold.install: {{src: {recant}}}\n")
     world.changed(install, 1, 0)
     world.played(SITE)
-    for verb in ("commit", "rollback", "redo", "rollback"):
+    for verb in ("commit", "rollback", "redo", "rollback", "discard"):
         world.changed(book(f"  tasks:\n    - recant.hold.{verb}:\n"), 1, 0)
+    # What was discarded is no ground for the next play.
+    world.played(book("  tasks:\n    - shell: test ! -e /etc/motd || ! grep held /etc/motd\n"))
     world.played(SITE)
     said = world.played(book("  tasks:\n    - recant.hold.session:\n      register: held\n    - debug: {var: held.dangerous}\n"), "--diff")
     assert said.count("+192.0.2.7 db") == len(world.machines) and "/etc/passwd" in said, said
@@ -467,7 +469,8 @@ def the_actions(world):
     for machine in world.machines:
         machine.sh("echo mine >> /etc/hosts")
     status, said = world.play(book("  tasks:\n    - recant.hold.commit:\n      ignore_errors: true\n      register: commit\n"
-                                   "    - assert: {that: \"commit.conflicts | map(attribute='path') | list == ['/etc/hosts'] and commit.status == 3\"}\n"))
+                                   "    - assert: {that: \"commit.conflicts | map(attribute='path') | list == ['/etc/hosts'] and commit.status == 3\"}\n"
+                                   "    - assert: {that: \"commit.msg.count('/etc/hosts') == 1\"}\n"))
     assert status == 0, said
     world.changed(book("  tasks:\n    - recant.hold.discard:\n"), 1, 0)
     world.changed(book("  tasks:\n    - recant.hold.snapshot: {path: /srv}\n"), 1, 0)

@@ -130,7 +130,9 @@ def message(answer):
     error = answer.error
     if error is None:
         return "; ".join(answer.warnings) or f"recant ended with exit status {answer.status}"
-    paths = "; ".join(f"{row['path']}: {row['why']}" for row in error.get("paths") or [])
+    # The message has the path if it is about one.
+    rows = [] if error.get("path") else error.get("paths") or []
+    paths = "; ".join(f"{row['path']}: {row['why']}" for row in rows)
     return "; ".join(part for part in (error["message"], paths, error.get("state")) if part)
 
 
