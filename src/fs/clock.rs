@@ -14,11 +14,9 @@ pub fn now() -> Time {
     ask(libc::CLOCK_REALTIME_COARSE)
 }
 
-/// Makes the kernel stamp files from now on with times past this one, and tells whether it does.
-///
-/// Where file systems stamp finer than the tick (multigrain timestamps, Linux 6.13), a file whose ctime was asked for gets the exact time at
-/// its next change, and no file on the machine an earlier one after that: Documentation/filesystems/multigrain-ts.rst. Elsewhere there is
-/// nothing but to wait for the tick, of 1 to 10 ms.
+/// Makes the kernel stamp files from now on with times past this one, and tells whether it does. Where it stamps finer than its tick
+/// (multigrain timestamps, Linux 6.13), a file whose ctime was asked for gets the exact time at its next change, and no file on the machine
+/// an earlier one after that: Documentation/filesystems/multigrain-ts.rst. Elsewhere the caller has to wait for the tick, of 1 to 10 ms.
 pub fn stamps_are_past(past: Time) -> bool {
     now() > past || exact_stamp().is_ok_and(|stamp| stamp > past)
 }

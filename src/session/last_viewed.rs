@@ -58,6 +58,11 @@ impl Session {
         Ok(fs.replace_at_once(self.dir.at(FILE), &json::line(&looks))?)
     }
 
+    /// True if this user has looked at what the session holds now.
+    pub fn is_seen(&self) -> bool {
+        self.looks().get(&rustix::process::geteuid().as_raw()) == Some(&self.look())
+    }
+
     /// The steps below the head that agents and other users made since this user looked, the oldest first.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ pub use rollback::Rollback;
 pub use run::cut_off_value::{CutRun, Outcome};
 pub use run::notice::{InPlace, Obstacle, Records};
 pub use run::terms::{Histories, Places, Program, Then};
-pub use run::value::{Closed, Fate, Passed, Ran};
+pub use run::value::{Closed, Dangerous, Fate, Passed, Ran};
 pub use snapshot::create::Created;
 pub use snapshot::diff::Comparison;
 pub use snapshot::fact::SnapshotFact;

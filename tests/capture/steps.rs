@@ -923,6 +923,30 @@ fn a_session_is_forked_at_a_step_and_what_holds_nothing_is_not() {
     });
 }
 
+/// The report of a command names what others run or obey, and a commit at a terminal asks about it, unless it was looked at: but not about
+/// the project's own files, nor where nobody can be asked.
+#[test]
+fn what_others_run_is_named_by_the_report_and_asked_about_at_the_commit() {
+    let desk = &own();
+    desk.made("git init -q; echo {} > package.json");
+    let own = desk.held("-n own", "echo '{ }' > package.json; echo new > file").run().ok();
+    assert!(own.stderr().contains("look before you commit: package.json (npm runs its scripts)\n"), "{own}");
+    let planted =
+        desk.held("-n planted", "echo 'curl x' > .git/hooks/pre-push; for i in 1 2 3; do echo > .git/hooks/h$i; done").run().ok();
+    assert!(planted.stderr().contains(".git/hooks/h3 (git runs it) and 1 more\n"), "{planted}");
+    let json = desk.held("--json -n j", "echo > .git/hooks/j").run().ok();
+    assert!(json.stderr().contains(r#""dangerous":[{"path":"#) && json.stderr().contains(r#""why":"git runs it"}]"#), "{json}");
+    let Some((status, said)) = at_terminal(desk, "commit own", "") else { return };
+    assert!(status == 0 && !said.contains("[y/N]"), "{said}");
+    let (status, said) = at_terminal(desk, "commit planted", "n\n").expect("as before");
+    assert!(status == 1 && said.contains("with 4 dangerous changes that you have not looked at? [y/N]"), "{said}");
+    at_terminal(desk, "show planted", "").expect("as before");
+    let (status, said) = at_terminal(desk, "commit planted", "").expect("as before");
+    assert!(status == 0 && !said.contains("[y/N]"), "{said}");
+    // Where nobody can be asked, whoever wrote the script has decided.
+    desk.recant("commit j").ok();
+}
+
 /// A person that looked at a session is asked about what an agent added since; who ran it himself is not.
 #[test]
 fn what_an_agent_adds_after_a_person_looked_is_asked_about_at_the_commit() {

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use super::command::Command;
 use super::join;
-use super::keep_changes::{CollectedRun, StepsBelow, collect_ran, forget, remove_uppers};
+use super::keep_changes::{CollectedRun, StepsBelow, collect_ran, dangers, forget, remove_uppers};
 use super::size_limit::Meter;
 use super::supervise::{EndedRun, Event, run_captured};
 use crate::capture::collect::open_up;
@@ -27,11 +27,12 @@ use crate::capture::place::mount_plan::{Laid, Plan};
 use crate::capture::space::uppers_in_memory;
 use crate::capture::space::uppers_in_memory::Memory;
 use crate::error::{At, Error, Kind};
-use crate::fs::{Dir, Fs, OnSignal, interrupt};
+use crate::fs::{AbsPath, Dir, Fs, OnSignal, interrupt};
 use crate::session::{
     ActingAgent, Arg, CommandRecord, Coverage, Ending, Header, How, Locked, Net, Place, Run, Service, Session, Sort, Stopped,
     Store, boot_id, part,
 };
+use crate::tree::Danger;
 
 /// A run that is over and collected.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub struct Held {
     pub news: u64,
     /// The number of its changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
+    /// Those that a person should see before all others.
+    pub dangers: Vec<(AbsPath, Danger)>,
     /// The coverage table: each place and what became of changes there.
     pub coverage: Vec<Coverage>,
     /// Facts that no change can tell, one line each.
@@ -66,8 +69,9 @@ impl Held {
         let changes = session.changes()?;
         let sides = session.sides(changes.list.len())?;
         self.sorts = BTreeMap::new();
-        let held = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in());
-        held.for_each(|(change, _)| *self.sorts.entry(change.sort()).or_default() += 1);
+        let held = || changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in()).map(|(change, _)| change);
+        held().for_each(|change| *self.sorts.entry(change.sort()).or_default() += 1);
+        self.dangers = dangers(held());
         self.changes = self.sorts.values().sum();
         Ok(())
     }
@@ -181,13 +185,13 @@ fn collect_run(
     let EndedRun { exit, stopped, span, notes, too_much, meter, leaving, .. } = ended;
     let step = below.step;
     let collected = collect_ran(fs, store, session, &mut record, leaving, (in_memory, span), (held, below));
-    let CollectedRun { changes, news, sorts, dropped, mut warnings } =
+    let CollectedRun { changes, news, sorts, dangers, dropped, mut warnings } =
         collected.map_err(|why| uncollected(session.id(), Some(exit), in_memory, &why))?;
     warnings.extend(notes);
     let step = Some(step).filter(|step| session.header.head() == *step);
     // A renamed directory's content comes with the collecting.
     let too_much = too_much.or_else(|| meter.as_ref().and_then(Meter::over));
-    Ok(Held { ending: exit, stopped, changes, step, news, sorts, coverage, warnings, dropped, too_much })
+    Ok(Held { ending: exit, stopped, changes, step, news, sorts, dangers, coverage, warnings, dropped, too_much })
 }
 
 fn record_of(command: &Command, by: Option<&ActingAgent>, laid: &Laid, earlier: Option<&Run>) -> Run {

@@ -14,10 +14,10 @@ use crate::capture::space::uppers_in_memory;
 use crate::error::Error;
 use crate::fs::{AbsPath, Dir, Fs, Span, mounts};
 use crate::session::{
-    Changes, Counts, Coverage, Failed, HeaderFacts, How, LastAct, Locked, Net, Place, Run, Session, Sizes, Sort, Step, Store,
-    part,
+    Change, Changes, Counts, Coverage, Failed, HeaderFacts, How, LastAct, Locked, Net, Place, Run, Session, Sizes, Sort, Step,
+    Store, part,
 };
-use crate::tree::{State, json};
+use crate::tree::{Danger, State, json};
 
 pub struct CollectedRun {
     /// The number of net changes in the session.
@@ -26,6 +26,8 @@ pub struct CollectedRun {
     pub news: u64,
     /// The number of its changes of each sort.
     pub sorts: BTreeMap<Sort, u64>,
+    /// Those that a person should see before all others.
+    pub dangers: Vec<(AbsPath, Danger)>,
     pub dropped: u64,
     pub warnings: Vec<String>,
 }
@@ -55,10 +57,18 @@ pub fn collect_ran(
     record.note(&collected.warnings);
     record.beside = session.beside()?;
     let (sorts, news) = (Step::count(&collected.own().list), collected.own().list.len() as u64);
+    let dangers = dangers(&collected.own().list);
     let (dropped, warnings) = (collected.dropped, collected.warnings.clone());
     keep(fs, session, held, record, &collected, false)?;
     session.forget_beside(fs)?;
-    Ok(CollectedRun { changes: session.header.counts.changes, news, sorts, dropped, warnings })
+    Ok(CollectedRun { changes: session.header.counts.changes, news, sorts, dangers, dropped, warnings })
+}
+
+/// Those of the changes that a person should see before all others, what gives rights first.
+pub fn dangers<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<(AbsPath, Danger)> {
+    let mut found: Vec<_> = changes.into_iter().filter_map(|change| Some((change.path.clone(), change.danger()?))).collect();
+    found.sort_by_key(|(_, danger)| Danger::place(Some(*danger)));
+    found
 }
 
 /// The facts about a step, from its record.

@@ -34,6 +34,11 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
             let steps = figures::count(steps.len() as u64, "step");
             format!("Commit session {}, with {steps} that you have not looked at?", id.tail())
         }
+        Question::CommitDangerous { id, dangers, summary } => {
+            show_summary(out, id, summary);
+            let dangers = figures::count(*dangers, "dangerous change");
+            format!("Commit session {}, with {dangers} that you have not looked at?", id.tail())
+        }
         Question::DiscardPaths { id, count, held } => {
             format!("Discard {count} of {} of session {}?", figures::count(*held, "held change"), id.tail())
         }

@@ -3,7 +3,8 @@
 use super::scope::Scope;
 use crate::error::Error;
 use crate::fs::AbsPath;
-use crate::session::{Entry, Header, Session, Store, log};
+use crate::session::{Change, Entry, Header, Session, Store, log};
+use crate::tree::{Danger, vcs_above};
 use crate::verb::desk::Desk;
 use crate::verb::fact::{Fact, News};
 use crate::verb::parts::together::together;
@@ -72,18 +73,37 @@ pub fn looked(desk: &Desk, store: &Store, session: &Session) {
     }
 }
 
-/// Asks a person at a terminal before steps are committed that agents made since the person looked.
+/// Asks a person at a terminal before steps are committed that agents made since the person looked, and before what a command of the
+/// person's own did to what others run or obey, if that was not looked at.
 ///
 /// # Errors
-/// The answer is no; the steps cannot be read.
+/// The answer is no; the steps or the changes cannot be read.
 pub fn ask(desk: &Desk, store: &Store, session: &Session) -> Result<(), Error> {
     if desk.yes || !desk.can_ask || store.by.is_some() {
         return Ok(());
     }
-    let unseen = session.unseen()?;
-    if unseen.is_empty() {
+    if session.is_seen() {
         return Ok(());
     }
-    let summary = &summary::of_session(desk, store, session)?;
-    desk.confirm(Question::CommitUnseen { id: session.id(), steps: &unseen, summary })
+    let (id, unseen) = (session.id(), session.unseen()?);
+    let summary = || summary::of_session(desk, store, session);
+    if !unseen.is_empty() {
+        return desk.confirm(Question::CommitUnseen { id, steps: &unseen, summary: &summary()? });
+    }
+    let project = Scope::everywhere().project_of(store, &session.header);
+    let reaches_out = |change: &&Change| reaches_out(change, project.as_ref());
+    match session.changes()?.list.iter().filter(reaches_out).count() as u64 {
+        0 => Ok(()),
+        dangers => desk.confirm(Question::CommitDangerous { id, dangers, summary: &summary()? }),
+    }
+}
+
+/// True for a danger that is not to be expected of a command in this project: its own files, but for version control's, are what it is for.
+fn reaches_out(change: &Change, project: Option<&AbsPath>) -> bool {
+    let is_of_project = || project.is_some_and(|project| change.path.is_under(project)) && vcs_above(&change.path).is_none();
+    match change.danger() {
+        None => false,
+        Some(Danger::GivesRights(_)) => true,
+        Some(Danger::Obeyed(_)) => !is_of_project(),
+    }
 }

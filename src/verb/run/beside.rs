@@ -78,6 +78,7 @@ pub fn run(desk: &Desk, store: &Store, session: &Session, wanted: &Wanted<'_>) -
         ending: joined.ending,
         stopped: joined.stopped,
         changes: 0,
+        dangerous: Vec::new(),
         beyond_files: Beyond { network: joined.network == Network::Open, ..Beyond::default() },
         warnings: joined.notes,
         dropped: 0,

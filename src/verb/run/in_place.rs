@@ -101,6 +101,7 @@ fn ran(session: Option<(Id, u64)>, ending: Ending, left: Vec<LeftPath>, network:
         step: None,
         ending,
         changes: changes.unwrap_or(0),
+        dangerous: Vec::new(),
         beyond_files: Beyond { network, ..Beyond::default() },
         warnings: Vec::new(),
         dropped: 0,

@@ -2,7 +2,7 @@
 
 use super::hints;
 use super::terms::{Then, Wanted};
-use super::value::{Beyond, Closed, Fate, Of, Passed, Ran};
+use super::value::{Beyond, Closed, Dangerous, Fate, Of, Passed, Ran};
 use crate::capture::{HIDDEN, Held, Network};
 use crate::error::Error;
 use crate::session::{Coverage, Ending, How, Locked, Session, Store, prune_sessions};
@@ -63,10 +63,27 @@ pub fn settle(
     let hosts = wanted.hosts.iter().map(Entry::to_string).collect();
     let (network, passed) = (wanted.network == Network::Open, passed(&held.coverage));
     let beyond_files = Beyond { network, hosts, refused: Vec::new(), passed, closed: closed(&held.coverage) };
+    let dangerous = held.dangers.iter().map(|(path, why)| Dangerous { path: path.clone(), why: *why }).collect();
     let Held { ending, stopped, changes, step, news, sorts, warnings, dropped, too_much, .. } = held;
     let (session, step) = ((!is_gone).then_some(id), step.filter(|_| !is_gone));
     let left = Vec::new();
-    Ok(Ran { session, step, fate, ending, stopped, changes, beyond_files, warnings, dropped, too_much, news, sorts, of, left })
+    Ok(Ran {
+        session,
+        step,
+        fate,
+        ending,
+        stopped,
+        changes,
+        dangerous,
+        beyond_files,
+        warnings,
+        dropped,
+        too_much,
+        news,
+        sorts,
+        of,
+        left,
+    })
 }
 
 /// Goes back from the step that a command became, which stays beside the others; returns the number of the one that it stands on.

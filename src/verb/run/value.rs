@@ -9,6 +9,7 @@ use crate::error::{Error, Kind};
 use crate::fs::AbsPath;
 use crate::proxy::Refused;
 use crate::session::{Ending, Id, Sort, Stopped};
+use crate::tree::Danger;
 use crate::verb::act::acted::Acted;
 
 /// A command that has run. JSON: docs/json.md.
@@ -26,6 +27,9 @@ pub struct Ran {
     pub stopped: Option<Stopped>,
     /// The number of changes that the session holds.
     pub changes: u64,
+    /// The changes of the command that give rights, or that other programs run or obey.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dangerous: Vec<Dangerous>,
     pub beyond_files: Beyond,
     /// Facts that no change can tell, one line each.
     pub warnings: Vec<String>,
@@ -104,6 +108,13 @@ pub struct Beyond {
     pub passed: Vec<Passed>,
     /// Paths that were closed to it, as they hold secrets.
     pub closed: Vec<Closed>,
+}
+
+/// A change that a person should see before all others.
+#[derive(Debug, Serialize)]
+pub struct Dangerous {
+    pub path: AbsPath,
+    pub why: Danger,
 }
 
 /// A path that was closed.

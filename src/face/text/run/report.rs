@@ -13,7 +13,7 @@ use crate::proxy::Refused;
 use crate::session::{Ending, Id, Sort};
 use crate::settings::{Entry, Host};
 use crate::verb::run::value::Of;
-use crate::verb::{Closed, Fate, Passed, Ran, error};
+use crate::verb::{Closed, Dangerous, Fate, Passed, Ran, error};
 
 /// Reports a command whose changes were held.
 ///
@@ -105,7 +105,22 @@ fn say_held(out: &Out, ran: &Ran, id: &Id, ways: [&str; 3]) {
         out.note(format_args!("{count} {place}"));
         out.note(sorts);
     }
+    dangers(out, ran);
     out.note(error::next(ways, id));
+}
+
+/// The most dangers that a report names.
+const MOST_DANGERS: usize = 3;
+
+/// Names what gives rights, or what other programs run or obey: whoever commits without a look should know of it.
+fn dangers(out: &Out, ran: &Ran) {
+    let named: Vec<String> =
+        ran.dangerous.iter().take(MOST_DANGERS).map(|Dangerous { path, why }| format!("{} ({why})", out.shown(path))).collect();
+    let more = ran.dangerous.len().saturating_sub(MOST_DANGERS);
+    let more = if more == 0 { String::new() } else { format!(" and {} more", figures::grouped(more as u64)) };
+    if !named.is_empty() {
+        out.note(filled(&format!("look before you commit: {}{more}", named.join(", "))));
+    }
 }
 
 /// Says what a further command changed in its session; nothing if it changed nothing. What to do next was said when the session began.
@@ -113,6 +128,7 @@ fn say_news(out: &Out, ran: &Ran, id: &Id) {
     if let Some(step) = ran.step {
         let (news, all, sorts) = (figures::count(ran.news, "change"), figures::grouped(ran.changes), sorts(ran));
         out.note(format_args!("step {step} of session {}: {news} ({sorts}), {all} in all{}", id.tail(), exited(ran.ending)));
+        dangers(out, ran);
     }
 }
 
