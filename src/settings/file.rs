@@ -114,7 +114,7 @@ impl<'a> File<'a> {
                 let line = self.line(at.start);
                 let found = self.text.get(at).and_then(|found| found.lines().next()).unwrap_or_default();
                 let found: String = found.chars().take(40).collect();
-                self.refused(format_args!("line {line}: {key}: {wanted} is wanted, not {found}"))
+                self.refused(format_args!("line {line}: {key}: expected {wanted}, found {found}"))
             }
         }
     }

@@ -49,7 +49,7 @@ pub fn allowed(text: &str, home: Option<&Path>) -> Result<String, String> {
     let is_path = |part: &str| !matches!(part, "" | "." | "..");
     let relative = text.strip_prefix("~/").or(text.strip_prefix('/')).unwrap_or(text);
     if !relative.strip_suffix('/').unwrap_or(relative).split('/').all(is_path) {
-        return Err("a path without '.', '..' and '//' is wanted".into());
+        return Err("expected a path without '.', '..' and '//'".into());
     }
     let all = if text.ends_with('/') { "**" } else { "" };
     glob(&format!("/{relative}{all}"), None)?;

@@ -65,7 +65,7 @@ impl Found<'_> {
 
     /// Reads each item of a list.
     fn each<T>(&self, read: impl Fn(&Found<'_>) -> Result<T, Wrong>) -> Result<Vec<T>, Wrong> {
-        let Some(list) = self.value.get_ref().as_array() else { return self.unwanted("a list, as in ['a', 'b'],") };
+        let Some(list) = self.value.get_ref().as_array() else { return self.unwanted("a list, as in ['a', 'b']") };
         list.iter().map(|value| read(&Found { value, home: self.home })).collect()
     }
 }
@@ -148,7 +148,7 @@ kinds! {
     /// A number of bytes, with or without a unit.
     Size: u64, |found| match found.number() {
         Some(bytes) => Ok(bytes),
-        None => size(found.text("a size, as in '50M' or 4096,")?).map_err(Wrong::Unusable),
+        None => size(found.text("a size, as in '50M' or 4096")?).map_err(Wrong::Unusable),
     }, |bytes| Value::Bytes(*bytes);
 
     /// A time with its unit, in seconds.
@@ -202,7 +202,7 @@ fn location(text: &str, home: Option<&Path>) -> Result<PathBuf, String> {
 fn command(found: &Found<'_>) -> Result<Vec<String>, Wrong> {
     let words = match found.value.get_ref().as_str() {
         Some(text) => text.split_whitespace().map(str::to_owned).collect(),
-        None => found.each(Text::read).or_else(|_| found.unwanted("a command, as in 'ssh -v' or ['ssh', '-v'],"))?,
+        None => found.each(Text::read).or_else(|_| found.unwanted("a command, as in 'ssh -v' or ['ssh', '-v']"))?,
     };
     if words.is_empty() { Err(Wrong::Unusable("no program is named".into())) } else { Ok(words) }
 }

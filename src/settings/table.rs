@@ -103,7 +103,7 @@ settings! { |home|
     "store.path" store_path: Maybe<Location> = None, like "'/srv/recant'" shown "`~/.local/share/recant`";
     /// `status` warns when the store is larger
     "store.warn_size" warn_size: Size = 5 << 30, like "'5G'";
-    /// further directories that `run` holds, and mounted files
+    /// more directories and mounted files that `run` holds
     "capture.also" also: Locations = Vec::new(), like "['/srv/www']";
     /// paths that stay real in a run
     "capture.pass" pass: Locations = Vec::new(), like "['~/.cache']";
@@ -111,19 +111,19 @@ settings! { |home|
     "capture.hide" hide: Locations = Vec::new(), like "['~/.ssh']";
     /// download caches that `run --in` may write to
     "capture.caches" caches: Locations = caches::usual(home), like "['~/.cache']" shown "those of npm, cargo, go, mvn, gradle, `~/.cache`";
-    /// `run` keeps the originals of up to 500 files
+    /// `run` saves the originals of up to 500 changed files
     "capture.keep_before" keep_before: Flag = true, like "true";
-    /// `run` hears of renames, and of links of git (seccomp)
+    /// a run can rename directories and `git clone` (seccomp)
     "capture.listen" listen: Flag = true, like "true";
-    /// a deleted directory with more files is large
+    /// a deleted directory with more files counts as large
     "checkpoint.max_files" max_files: Number<u64> = 100, like "100";
-    /// so is one with more bytes
+    /// a deleted directory with more bytes counts as large
     "checkpoint.max_size" max_size: Size = 50 << 20, like "'50M'";
-    /// kept of a large one: all (`full`), names (`partial`)
+    /// kept of a large directory: all (`full`), names (`partial`)
     "checkpoint.on_limit" on_limit: Word<OnLimit> = OnLimit::default(), like "'full'";
-    /// never committed; globs as in `.gitignore`
+    /// paths never committed; globs as in `.gitignore`
     "commit.deny" deny: Globs = Vec::new(), like "['*.key', '/etc/']";
-    /// left out where they conflict; globs likewise
+    /// paths that are left out if they conflict; globs
     "commit.minor" minor: Globs = glob::minor(home), like "['~/.cache']" shown "caches, histories, `/tmp`, `/var/tmp`";
     /// `allow`: agents may commit and roll back
     "agent.commit" agent_commit: Word<AgentCommit> = AgentCommit::default(), like "'allow'";
@@ -131,29 +131,29 @@ settings! { |home|
     "agent.closed" closed: Locations = secrets::usual(home), like "['~/.ssh']" shown "[secrets](#closed)";
     /// a closed run can use the ssh agent's socket
     "agent.ssh_agent" ssh_agent: Flag = true, like "true";
-    /// run with a line when a session waits for you
+    /// the command to run when a session waits for you
     "agent.notify" notify: Maybe<Command> = None, like "'notify-send'";
-    /// hosts that `agent run` may reach beside its model's
+    /// hosts that `agent run` may reach besides its model's
     "agent.network" agent_network: Maybe<Hosts> = None, like "['registries']" shown "all";
-    /// turns in a directory that can be undone
+    /// how many turns of a directory can be undone
     "agent.keep" agent_keep: Number<usize> = 200, like "200";
     /// ignored files that turns do not cover; globs
     "agent.byproducts" agent_byproducts: Texts = BYPRODUCTS.map(str::to_owned).into(), like "['*.o']";
-    /// what agents commit unasked; globs in the project
+    /// paths that agents may commit without you; globs
     "agent.policy.commit" policy_commit: Allowed = Vec::new(), like "['docs/**']";
-    /// at most so many paths, until you act there
+    /// how many such paths, until you act in the project
     "agent.policy.max_files" policy_max_files: Number<u64> = 50, like "50";
-    /// newest sessions kept by a prune without conditions
+    /// newest sessions that a plain `prune` keeps
     "retention.keep" keep: Maybe<Number<usize>> = None, like "50";
-    /// and it removes what is older than that
+    /// age above which a plain `prune` deletes sessions
     "retention.older_than" older_than: Maybe<Age> = None, like "'30d'";
     /// how long a discarded session can be brought back
     "retention.discarded" discarded: Age = 7 * 86_400, like "'3d'";
-    /// kept of a directory, those of `run --in` too
+    /// snapshots kept of a directory, also of `run --in`
     "snapshot.keep" snapshot_keep: Number<usize> = 50, like "50";
-    /// bytes that they may take; the oldest go first
+    /// bytes that they may take; the oldest are pruned
     "snapshot.max_size" snapshot_max_size: Size = 5 << 30, like "'5G'";
-    /// larger directories are refused without `--all`
+    /// files above which a snapshot needs `--all`
     "snapshot.max_files" snapshot_max_files: Number<u64> = 50_000, like "50000";
     /// steps of a session that you can go back to
     "steps.keep" steps_keep: Number<usize> = 200, like "200";
@@ -161,11 +161,11 @@ settings! { |home|
     "steps.max_size" steps_max_size: Size = 2 << 30, like "'2G'";
     /// the program for `-H`, and its first arguments
     "remote.ssh" ssh: Command = vec!["ssh".into()], like "'ssh -F ~/.ssh/other'";
-    /// how long it may be silent; `0s`: for ever
+    /// how long the other machine may be silent; `0s`: no limit
     "remote.timeout" timeout: Silence = Some(60), like "'1m'";
-    /// lines of a listing; `-v` lists everything
+    /// most lines of a listing; `-v` lists everything
     "output.paths" output_paths: Number<usize> = OUTPUT_PATHS, like "20";
-    /// the pager for diffs alone
+    /// the pager for diffs
     "diff.pager" diff_pager: Maybe<Text> = None, like "'delta'" shown "as `pager`";
     /// the program of `diff --tool`
     "diff.tool" diff_tool: Maybe<Text> = None, like "'meld'";
@@ -188,7 +188,7 @@ settings! { |home|
     "remotes" remotes: Remote {
         /// the store there
         "store" store: Text, like "'/srv/recant'" shown "the far side's";
-        /// run recant by `sudo -n` there
+        /// run recant with `sudo -n` there
         "sudo" sudo: Flag, like "true" shown "`false`";
     }
 }

@@ -97,9 +97,9 @@ fn a_policy_is_a_table_below_that_of_agents_and_names_paths_alone() {
     assert_eq!(config.policy_commit.value, ["docs/**", "notes/**", "/home/u/n/*.md", "/srv/a"]);
     assert_eq!((config.policy_max_files.value, config.agents.len()), (3, 1));
     for (glob, why) in [
-        ("", "is wanted"),
-        ("/", "is wanted"),
-        ("~/", "is wanted"),
+        ("", "expected a path"),
+        ("/", "expected a path"),
+        ("~/", "expected a path"),
         ("docs/../src/**", "without '.', '..' and '//'"),
         ("./docs/**", "without '.', '..' and '//'"),
         ("docs//x", "without '.', '..' and '//'"),
@@ -133,22 +133,22 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
 #[test]
 fn a_value_of_the_wrong_kind_is_told_by_line_key_and_what_is_wanted_in_words_for_people() {
     for (text, why) in [
-        ("[checkpoint]\nmax_files = 'x'", "line 2: checkpoint.max_files: a whole number is wanted, not 'x'"),
-        ("[checkpoint]\nmax_files = -1", "line 2: checkpoint.max_files: a whole number is wanted, not -1"),
-        ("[snapshot]\nkeep = 1.5", "line 2: snapshot.keep: a whole number is wanted, not 1.5"),
-        ("\nretention.keep = 'x'", "line 2: retention.keep: a whole number is wanted, not 'x'"),
-        ("[remotes.web]\nsudo = 'yes'", "line 2: remotes.web.sudo: true or false is wanted, not 'yes'"),
-        ("[remotes]\nweb = 3", "line 2: remotes.web: a table is wanted, not 3"),
-        ("store = 3", "line 1: store: a table is wanted, not 3"),
-        ("pager = 3", "line 1: pager: text in quotes is wanted, not 3"),
-        ("[store]\npath = 3", "line 2: store.path: a path in quotes is wanted, not 3"),
-        ("[capture]\nalso = '/srv'", "line 2: capture.also: a list, as in ['a', 'b'], is wanted, not '/srv'"),
-        ("[capture]\nalso = ['/srv',\n 7]", "line 3: capture.also: a path in quotes is wanted, not 7"),
-        ("[checkpoint]\nmax_size = true", "line 2: checkpoint.max_size: a size, as in '50M' or 4096, is wanted, not true"),
-        ("[remote]\nssh = 7", "line 2: remote.ssh: a command, as in 'ssh -v' or ['ssh', '-v'], is wanted, not 7"),
-        ("[checkpoint]\n\non_limit = 'some'", "line 3: checkpoint.on_limit: 'full' or 'partial' is wanted, not 'some'"),
-        ("color = 3", "line 1: color: text in quotes is wanted, not 3"),
-        ("[checkpoint]\nmax_files = [\n1]", "line 2: checkpoint.max_files: a whole number is wanted, not ["),
+        ("[checkpoint]\nmax_files = 'x'", "line 2: checkpoint.max_files: expected a whole number, found 'x'"),
+        ("[checkpoint]\nmax_files = -1", "line 2: checkpoint.max_files: expected a whole number, found -1"),
+        ("[snapshot]\nkeep = 1.5", "line 2: snapshot.keep: expected a whole number, found 1.5"),
+        ("\nretention.keep = 'x'", "line 2: retention.keep: expected a whole number, found 'x'"),
+        ("[remotes.web]\nsudo = 'yes'", "line 2: remotes.web.sudo: expected true or false, found 'yes'"),
+        ("[remotes]\nweb = 3", "line 2: remotes.web: expected a table, found 3"),
+        ("store = 3", "line 1: store: expected a table, found 3"),
+        ("pager = 3", "line 1: pager: expected text in quotes, found 3"),
+        ("[store]\npath = 3", "line 2: store.path: expected a path in quotes, found 3"),
+        ("[capture]\nalso = '/srv'", "line 2: capture.also: expected a list, as in ['a', 'b'], found '/srv'"),
+        ("[capture]\nalso = ['/srv',\n 7]", "line 3: capture.also: expected a path in quotes, found 7"),
+        ("[checkpoint]\nmax_size = true", "line 2: checkpoint.max_size: expected a size, as in '50M' or 4096, found true"),
+        ("[remote]\nssh = 7", "line 2: remote.ssh: expected a command, as in 'ssh -v' or ['ssh', '-v'], found 7"),
+        ("[checkpoint]\n\non_limit = 'some'", "line 3: checkpoint.on_limit: expected 'full' or 'partial', found 'some'"),
+        ("color = 3", "line 1: color: expected text in quotes, found 3"),
+        ("[checkpoint]\nmax_files = [\n1]", "line 2: checkpoint.max_files: expected a whole number, found ["),
     ] {
         assert_eq!(read(text).unwrap_err(), format!("/c.toml: {why}"), "{text}");
     }

@@ -622,7 +622,7 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     "#);
     world.config("color = 'auto'\n[checkpoint]\nmax_files = 'many'\n");
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
-    recant: /world/config/recant/config.toml: line 3: checkpoint.max_files: a whole number is wanted, not 'many'
+    recant: /world/config/recant/config.toml: line 3: checkpoint.max_files: expected a whole number, found 'many'
             nothing was changed
     "#);
     for words in ["--help", "completions bash", "man"] {
