@@ -114,7 +114,7 @@ fn snapshots_verbs_options_and_their_values_are_offered_with_what_they_are() {
     assert_eq!(offers.iter().map(|(value, _)| &**value).collect::<Vec<_>>(), ["last", "1", "0", "start"]);
     assert!(offers[2].1.ends_with("first"), "{offers:?}");
     let verbs = told(&world, &["recant", "ro"]);
-    assert_eq!(verbs, [("rollback".into(), "Take back what was committed: everything as it was before".into())]);
+    assert_eq!(verbs, [("rollback".into(), "Take back a commit: the files are again as they were before".into())]);
     let all = values(&world, &["recant", ""]);
     assert!(all.contains(&"help".into()) && !all.iter().any(|verb| verb == "far" || verb.starts_with('-')), "{all:?}");
     assert_eq!(values(&world, &["recant", "ls"]), ["ls"]);

@@ -16,9 +16,9 @@ pub enum AgentVerb {
     Turns(Turns),
     /// Show what a turn changed, as a patch
     Diff(TurnDiff),
-    /// Take a turn and the later ones back
+    /// Take back a turn and all later ones
     Undo(TurnUndo),
-    /// Run a whole agent with every file change held
+    /// Run an agent with all its file changes held
     Run(AgentRun),
     /// Add recant's hooks to an agent's settings
     #[command(after_help = "Examples:
@@ -26,8 +26,8 @@ pub enum AgentVerb {
   recant agent install codex --project   in .codex/ of this project
   recant agent install claude --dry-run  show the edit alone
 
-The edit is shown and asked for, and it is a session: recant rollback ID takes
-it back. What it does not add stays as it is: comments, other keys, order.")]
+The edit is shown, and made if you agree. It is a session: recant rollback ID
+takes it back. Comments, other keys and their order are kept.")]
     Install(Install),
     /// Remove recant's hooks from an agent's settings
     #[command(after_help = "Examples:
@@ -35,10 +35,10 @@ it back. What it does not add stays as it is: comments, other keys, order.")]
   recant agent uninstall codex --project   from .codex/ of this project
   recant agent uninstall claude --dry-run  show the edit alone
 
-The edit is shown and asked for, and it is a session: recant rollback ID brings
-the hooks back. What recant did not add stays as it is.")]
+The edit is shown, and made if you agree. It is a session: recant rollback ID
+brings the hooks back. What recant did not add is kept.")]
     Uninstall(Install),
-    /// Tell whether an agent's hooks fire, and what is not covered
+    /// Show whether an agent's hooks fire, and what is not covered
     Status(AgentStatus),
     /// Print a text for AGENTS.md or CLAUDE.md
     #[command(after_help = "Examples:
@@ -65,7 +65,7 @@ pub struct Turns {
   recant agent diff 7 src
   recant agent diff 7 --html > turn.html")]
 pub struct TurnDiff {
-    /// The turn's number, else the newest that changed something; then these paths alone
+    /// The turn's number (default: the newest that changed something), then paths to show alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
     pub of: Vec<PathBuf>,
     /// How much of it is shown
@@ -82,24 +82,24 @@ pub struct TurnDiff {
   recant agent undo 7 --only         turn 7, and none of the later ones
   recant agent undo 7 --dry-run
 
-Taken back is what these turns wrote, where it is still as they left it. What
-else they did stays and is named, and the exit status is 4; --force takes back
-what others have changed as well. What is not covered has the command that helps
-beside it. It is a session of its own: recant rollback ID brings the turns back.")]
+It takes back what these turns wrote, where it is still as they left it. Other
+changes of theirs are named and stay (exit status 4), with the command that
+helps; --force also takes back paths that others have changed since. The undo is
+a new session: recant rollback ID brings the turns back.")]
 pub struct TurnUndo {
-    /// The first turn's number, else the newest that changed something; then these paths alone
+    /// The first turn's number (default: the newest that changed something), then paths to take back alone
     #[arg(value_name = "N|PATH", value_hint = clap::ValueHint::AnyPath)]
     pub of: Vec<PathBuf>,
-    /// This turn alone: of a text that was edited since, only its lines go
+    /// This turn alone; in a text that was edited since, only its lines
     #[arg(long, conflicts_with = "session")]
     pub only: bool,
     /// All turns of its conversation, from the first one on
     #[arg(long)]
     pub session: bool,
-    /// Take back what others wrote to these paths, too; it is kept in the session
+    /// Also take back what others wrote to these paths; it is kept in the session
     #[arg(long)]
     pub force: bool,
-    /// Only say what would be done
+    /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -112,15 +112,14 @@ pub struct TurnUndo {
   recant agent run --session claude-app claude --continue
   recant review claude-app           in another terminal, while it works
 
-The agent's credentials stay real; other secrets are closed to it, as ssh keys
-(agent.closed). What it only writes down about itself, as
-transcripts, is committed by itself at the end. All else is held: its settings,
-hooks, plugins and instructions too. 'agent.NAME.pass' and 'agent.NAME.records'
-of the settings replace the lists. Inside, recant status, diff and steps show
-what is held, and recant agent undo takes a turn back. What it leaves running
-ends with it.")]
+The agent's credentials stay real; other secrets, such as ssh keys, are closed
+to it (agent.closed). Its records, such as transcripts, are committed separately
+at the end. All else is held, also its settings, hooks, plugins and
+instructions. The settings 'agent.NAME.pass' and 'agent.NAME.records' replace
+the lists. Inside, recant status, diff and steps show what is held, and recant
+agent undo takes a turn back. Its background processes end with it.")]
 pub struct AgentRun {
-    /// A name for the session; else the agent's and the project's
+    /// A name for the session; default: the agent's and the project's
     #[arg(short, long, conflicts_with = "session")]
     pub name: Option<String>,
     /// Go on in the pending session that has this name or id
@@ -135,7 +134,7 @@ pub struct AgentRun {
     /// Leave PATH open, though it holds secrets (agent.closed)
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub open: Vec<PathBuf>,
-    /// Let the agent reach its model and these hosts alone, by a proxy, as for run
+    /// Let the agent reach only its model and these hosts, by a proxy, as for run
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = Entry::parse)]
     pub network: Vec<Entry>,
     /// The agent
@@ -177,23 +176,23 @@ pub struct Install {
   recant agent status
   recant agent status codex
 
-Exit status 4: the hooks of one do not fire, or no event was ever seen.")]
+Exit status 4: the hooks of an agent do not fire, or no event has come yet.")]
 pub struct AgentStatus {
-    /// The agent; else all whose hooks are installed
+    /// The agent; default: all whose hooks are installed
     #[arg(hide_possible_values = true)]
     pub agent: Option<Agent>,
 }
 
 /// `hook`: what an agent's settings call.
 #[derive(Debug, Args)]
-#[command(after_help = "An agent's settings call it: recant agent install writes them. It reads the
-event on standard input, always ends with 0, and never keeps an agent waiting
+#[command(after_help = "An agent's settings call it; recant agent install adds it there. It reads the
+event on standard input, always exits with 0, and never keeps an agent waiting
 for long.")]
 pub struct Hook {
     /// The agent
     #[arg(hide_possible_values = true, help = format!("The agent: {}", Agent::words()))]
     pub agent: Agent,
-    /// Append the event as it came to FILE
+    /// Append the event, unchanged, to FILE
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub record: Option<PathBuf>,
     /// Be the process that takes a snapshot

@@ -11,34 +11,34 @@ use clap::Args;
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
   recant commit k3fa src/main.rs:2,5-7   these blocks alone (diff --blocks)
-  recant commit k3fa@7                   if it still stands at step 7
-  recant commit last --patch             asked block by block
-  recant commit last --merge             with what was edited there since
+  recant commit k3fa@7                   only if it is still at step 7
+  recant commit last --patch             asks about each block
+  recant commit last --merge             into files that were edited since
   recant commit last --confirm-within 5m
                                          rolled back unless confirmed
 
-A path that the tree has otherwise than the session found it is a conflict:
-nothing is done, and every such path is named. --force goes on, and a rollback
-gives back what it found (except an unexpected directory: move that away). In a
-place of commit.minor (caches, histories, temporary files) a path of a run that
-conflicts is left out, and the rest is committed: exit status 4.")]
+A path that was changed since the session began is a conflict: nothing is done,
+and all conflicts are named. --force goes on, and a rollback restores what it
+overwrote; an unexpected directory has to be moved away. Paths of a run in
+commit.minor (caches, histories, temporary files) are left out if they conflict,
+and the rest is committed: exit status 4.")]
 pub struct Commit {
     /// The session, and what of it
     #[command(flatten)]
     pub what: What,
-    /// Ask of each block whether it is committed; the rest stays held
+    /// Ask about each block; the rest stays held
     #[arg(long, short)]
     pub patch: bool,
-    /// Put changes of files that somebody has edited since onto what is there now
+    /// Merge the changes into files that were edited since
     #[arg(long, conflicts_with_all = ["patch", "force"])]
     pub merge: bool,
-    /// Go on over conflicts: what is found is kept, and a rollback gives it back
+    /// Go on over conflicts; a rollback restores what is overwritten
     #[arg(long)]
     pub force: bool,
-    /// Commit what a restart of the machine may have left incomplete
+    /// Commit a session that a restart of the machine may have left incomplete
     #[arg(long)]
     pub accept_unsynced: bool,
-    /// Roll it back by itself unless recant confirm comes within TIME: a number and s, m, h or d
+    /// Roll back after TIME (a number and s, m, h or d) unless recant confirm comes first
     #[arg(long, value_name = "TIME", value_parser = within, conflicts_with = "dry_run")]
     pub confirm_within: Option<i64>,
 }
@@ -49,8 +49,7 @@ pub struct Commit {
   recant commit last --confirm-within 5m
   recant confirm last
 
-After the time is over it is too late: the commit is rolled back (exit status
-1).")]
+Once the time is over, the commit is rolled back, and confirm exits with 1.")]
 pub struct Confirm {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -64,13 +63,13 @@ pub struct Confirm {
 pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// Only these paths, and what lies under them; PATH:2,5-7 for blocks of one
+    /// Only these paths and all below them; PATH:2,5-7 for single blocks of one
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The reason, for the log; an agent that works in the session is told
+    /// The reason, for the log and for an agent that works in the session
     #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
 }
@@ -81,13 +80,13 @@ pub struct Back {
     /// The session, and what of it
     #[command(flatten)]
     pub what: What,
-    /// Ask of each block whether it is taken back, by a session of its own
+    /// Ask about each block; makes a new session of those that are taken back
     #[arg(long, short)]
     pub patch: bool,
-    /// Take the changes out of files that somebody has edited since, by a session of its own
+    /// Take the changes out of files that were edited since, and keep the edits; makes a new session
     #[arg(long, conflicts_with_all = ["patch", "force"])]
     pub merge: bool,
-    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    /// Go on over conflicts; keep what is overwritten (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
 }
@@ -95,15 +94,15 @@ pub struct Back {
 /// `undo`.
 #[derive(Debug, Clone, Args)]
 pub struct Undo {
-    /// Id, its last part, a unique prefix, a name: the newest act on this session; else the newest of this project
+    /// Take back the newest act on this session: id, its last part, a unique prefix, a name; default: the newest act in this project
     pub id: Option<String>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Take the changes out of files that somebody has edited since, by a session of its own
+    /// Take the changes out of files that were edited since, and keep the edits; makes a new session
     #[arg(long, conflicts_with = "force")]
     pub merge: bool,
-    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    /// Go on over conflicts; keep what is overwritten (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
 }
@@ -111,15 +110,15 @@ pub struct Undo {
 /// `redo`.
 #[derive(Debug, Clone, Args)]
 pub struct Redo {
-    /// Id, its last part, a unique prefix, a name, or 'last': this session; else what the newest undo took back
+    /// Id, its last part, a unique prefix, a name, or 'last'; default: what the newest undo took back
     pub id: Option<String>,
-    /// Only these paths, and what lies under them
+    /// Only these paths and all below them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    /// Go on over conflicts; keep what is overwritten (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
 }
@@ -127,28 +126,28 @@ pub struct Redo {
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant recover                  undo or settle all that was interrupted;
+  recant recover                  finish or undo all that was interrupted;
                                   a cut-off run --in becomes a session
-  recant recover k3fa             this session's alone
-  recant recover k3fa --undo      undo it, where the session's header is damaged
+  recant recover k3fa             this session alone
+  recant recover k3fa --undo      undo it, if the session's header is damaged
   recant recover k3fa --give-up-unmounted
                                   end it without a disk that is gone")]
 pub struct Recover {
-    /// This session alone; else all
+    /// This session alone; default: all
     pub id: Option<String>,
     /// If the session's header is damaged: undo what was done
     #[arg(long, requires = "id", conflicts_with_all = ["finish", "give_up_unmounted"])]
     pub undo: bool,
-    /// If the session's header is damaged: keep what was done, if complete. A run --in that was cut off ends without a session
+    /// If the session's header is damaged: keep what was done, if complete. For a run --in that was cut off: make no session
     #[arg(long, requires = "id", conflicts_with = "give_up_unmounted")]
     pub finish: bool,
-    /// End it without the file systems that are not mounted: they are gone for good
+    /// Go on without the file systems that are not mounted, as they are gone for good
     #[arg(long, requires = "id")]
     pub give_up_unmounted: bool,
 }
 
 fn within(text: &str) -> Result<i64, String> {
-    let seconds = crate::settings::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 5m"))?;
+    let seconds = crate::settings::age(text).map_err(|_| format!("{text:?} is not a time: a number and s, m, h or d, as in 5m"))?;
     // A year is as good as never.
     if (1..=366 * 86_400).contains(&seconds) { Ok(seconds) } else { Err("from 1s to 366d".into()) }
 }

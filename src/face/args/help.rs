@@ -22,14 +22,14 @@ const GROUPS: [Group; 7] = [
     Group { title: "Look", verbs: &["list", "show", "steps", "diff", "review", "cat", "status", "log", "await"], calls: &[] },
     Group { title: "Make real and take back", verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"], calls: &[] },
     Group { title: "Snapshots", verbs: &["snapshot"], calls: &[] },
-    Group { title: "Agents on the real tree", verbs: &["agent", "hook", "mcp"], calls: &[] },
+    Group { title: "Agents", verbs: &["agent", "hook", "mcp"], calls: &[] },
     Group {
         title: "Other machines",
         verbs: &[],
         calls: &[
-            ("-H HOST VERB", "carry out a verb there, over ssh"),
+            ("-H HOST VERB", "run a verb on another machine, over ssh"),
             ("session export", "print a session as a stream, for another machine"),
-            ("session import", "take a session out of such a stream"),
+            ("session import", "read a session from such a stream"),
         ],
     },
     Group { title: "Upkeep", verbs: &["checkpoint", "recover", "prune", "doctor", "config", "completions", "man"], calls: &[] },

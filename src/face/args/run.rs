@@ -17,33 +17,31 @@ use crate::settings::Entry;
   recant run --session work --serve web -- npm run dev
   recant run --session work --stop web
   recant run --scratch target --max-size 2G -- cargo build
-  recant run --in ~/src/app -- make      nothing is held: between two snapshots
+  recant run --in ~/src/app -- make      on the real files, with snapshots
 
-Run by root, all that is written is held, but what is the kernel's. Run by
-another user, what is written in the home directory, the project of the working
-directory, directories above it and in PATH that are his, /tmp, /var/tmp and
-capture.also is held; everything else is read-only. recant doctor shows it.
-Inside, recant, diff, show, status, steps, list and log work. recant exits as
-the command does; with --in, with 4 where that ended with 0 and what it did to
-some path is not known.
+As root, all writes are held, except to the kernel's file systems. As another
+user, writes are held in the home directory, the current project, your own
+directories above it and in PATH, /tmp, /var/tmp and capture.also; all else is
+read-only. recant doctor -v lists the places. Inside, recant, diff, show,
+status, steps, list and log work. recant exits with the command's status; with
+--in, with 4 if that was 0 but some path's changes are not known.
 
 stdout is the command's alone. With --json the document is the last line of
-stderr. A session that has a name (-n) is called by it while the command runs.")]
+stderr. While the command runs, a session with a name (-n) can be used by it.")]
 pub struct Run {
-    /// A name for the session, which is always a new one
+    /// A name for the new session
     #[arg(short, long, conflicts_with = "session")]
     pub name: Option<String>,
-    /// Go on in the pending session of that name; where there is none, begin one. Where a command runs in it, join that one. An id means the
-    /// session that has it
+    /// Go on in the pending session of that name or id, or begin one of that name. If a command runs in it, join that run
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// Words that stand for the command in listings
+    /// A text to show instead of the command in listings
     #[arg(long, value_name = "TEXT", value_parser = super::words::label)]
     pub label: Option<String>,
-    /// With --session: wait so long for a command that runs in it, instead of joining it, as in 30s or 5m
+    /// With --session: wait up to TIME, as in 30s or 5m, for a command that runs in it, instead of joining it
     #[arg(long, value_name = "TIME", requires = "session", value_parser = super::words::duration)]
     pub wait: Option<i64>,
-    /// With --session: begin a service of that name, which goes on in the background until it is stopped; returns once it has run for a second
+    /// With --session: start the command as a service of that name, in the background until --stop; returns once it has run for a second
     #[arg(
         long,
         value_name = "NAME",
@@ -52,7 +50,7 @@ pub struct Run {
         value_parser = service
     )]
     pub serve: Option<String>,
-    /// With --session: end the service of that name: SIGTERM, after 10 s SIGKILL
+    /// With --session: stop the service of that name: SIGTERM, after 10 s SIGKILL
     #[arg(
         long,
         value_name = "NAME",
@@ -60,14 +58,14 @@ pub struct Run {
         conflicts_with_all = ["serve", "wait", "inside", "commit", "discard", "no_wait", "wait_background", "pass", "hide", "closed", "scratch", "max_size", "no_network", "network", "command"]
     )]
     pub stop: Option<String>,
-    /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed
-    /// session. The store has to lie elsewhere
+    /// Run on the real files; only DIR, --pass, download caches (capture.caches) and /tmp are writable. The changes in
+    /// DIR become a committed session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0
     #[arg(long, conflicts_with = "discard")]
     pub commit: bool,
-    /// Drop what the command changed. With --session: set it aside, as a step that rewind goes to
+    /// Drop what the command changed; with --session, keep it as a step that rewind can go to
     #[arg(long)]
     pub discard: bool,
     /// Leave PATH real: a socket, a file, or a directory with all in it
@@ -91,13 +89,14 @@ pub struct Run {
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
-    /// Wait for them at most so long, as in 30s, then end them
+    /// Wait for background processes at most TIME, as in 30s, then end them
     #[arg(long, value_name = "TIME", value_parser = super::words::duration, conflicts_with_all = ["no_wait", "serve"])]
     pub wait_background: Option<i64>,
-    /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
+    /// Give the command only a private loopback, and no abstract sockets; with --in as an ordinary user, no TCP
     #[arg(long)]
     pub no_network: bool,
-    /// Let the command reach these hosts alone, by a proxy: HOST, HOST:PORT, *.DOMAIN, an address, or 'registries' for those of package managers
+    /// Let the command reach only these hosts, by a proxy: HOST, HOST:PORT, *.DOMAIN, an address, or 'registries': the
+    /// hosts of package managers
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "no_network", value_parser = Entry::parse)]
     pub network: Vec<Entry>,
     /// The process with which this one is asked to end
@@ -118,9 +117,9 @@ pub struct Run {
 What you type goes into the shell's own history (bash, zsh, fish, ksh), which is
 not held.")]
 pub struct Shell {
-    /// A pending session that came from a run; else a new one
+    /// A pending session that came from a run; default: a new one
     pub id: Option<String>,
-    /// Go on in the pending session of that name; where there is none, begin one
+    /// Go on in the pending session of that name, or begin it
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     pub session: Option<String>,
 }
@@ -134,12 +133,12 @@ fn service(text: &str) -> Result<String, String> {
 #[command(after_help = "Examples:
   recant doctor
   recant doctor -v                  all places, with the reasons
-  recant -H web1 doctor             of another machine, and the way there
+  recant -H web1 doctor             another machine, and the connection to it
   recant doctor --json | jq .ways
   recant doctor --apparmor | sudo tee /etc/apparmor.d/recant
 
-Each way is really tried, and leaves nothing. Below one that does not work
-stands what to set or type. Exit status 125 if a run does not work.")]
+Each way to use recant is tested for real, and leaves nothing behind. Below one
+that does not work is what to set or type. Exit status 125 if run does not work.")]
 pub struct Doctor {
     /// Print the AppArmor profile that lets recant make user namespaces
     #[arg(long)]

@@ -26,7 +26,7 @@ pub enum SessionVerb {
     Rename(Rename),
     /// Print a session as one stream, for another store or machine
     Export(Export),
-    /// Take a session out of a stream: pending, with the same id
+    /// Read a session from a stream; it is pending, with the same id
     Import(Import),
 }
 
@@ -52,10 +52,10 @@ pub struct Write {
     /// The file
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub path: PathBuf,
-    /// Read the content from FILE; else from standard input
+    /// Read the content from FILE; default: standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub from: Option<PathBuf>,
-    /// Permission bits, octal; else those of the replaced file, or 0666 less the umask
+    /// Permission bits, octal; default: those of the replaced file, or 0666 less the umask
     #[arg(long, value_parser = mode)]
     pub mode: Option<u32>,
     /// The rights to make or replace what is in the way
@@ -66,7 +66,7 @@ pub struct Write {
 /// Permission to make missing parents of a new name, and to replace a directory in its place.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// Stage missing directories too
+    /// Also stage missing directories above it
     #[arg(short, long)]
     pub parents: bool,
     /// Replace a directory with all that is in it
@@ -101,10 +101,10 @@ pub struct Mkdir {
     /// The directory
     #[arg(value_hint = clap::ValueHint::DirPath)]
     pub path: PathBuf,
-    /// Permission bits, octal; else 0777 less the umask
+    /// Permission bits, octal; default: 0777 less the umask
     #[arg(long, value_parser = mode)]
     pub mode: Option<u32>,
-    /// Stage missing directories too
+    /// Also stage missing directories above it
     #[arg(short, long)]
     pub parents: bool,
 }
@@ -149,13 +149,12 @@ pub struct Chmod {
   recant list --since 2d --path src
   recant list --json | jq -r '.sessions[].id'
 
-The project is the one that you are in. With --path, and with -H, sessions of
-all projects are listed.")]
+Sessions of the current project are listed; with --path or -H, of all projects.")]
 pub struct List {
     /// Sessions of all projects
     #[arg(long)]
     pub all: bool,
-    /// Only those that are STATUS: running, pending, committed, rolled-back, discarded; several with commas
+    /// Only those in STATUS: running, pending, committed, rolled-back, discarded; several with commas
     #[arg(long, value_name = "STATUS", value_delimiter = ',', hide_possible_values = true)]
     pub status: Vec<StatusWord>,
     /// Only those that changed since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
@@ -164,7 +163,7 @@ pub struct List {
     /// Only those that change PATH, or something below it
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
-    /// The newest N; 0 for all; else output.paths (20), and with --json all
+    /// The newest N, 0 for all; default: output.paths (20), with --json all
     #[arg(long, value_name = "N", value_parser = super::words::number::<usize>)]
     pub limit: Option<usize>,
 }
@@ -205,12 +204,12 @@ impl StatusWord {
   recant show k3fa src                   what it holds there
   recant show k3fa --json
 
-The first 20 changes are listed (output.paths). Where some are on the tree and
-some are not, those come first that are fewer.")]
+The first 20 changes are listed (output.paths). If only some of them are on the
+tree, the smaller group comes first.")]
 pub struct Show {
-    /// Id, its last part, a unique prefix, a name; else the last session
+    /// Id, its last part, a unique prefix, a name; default: the last session
     pub id: Option<String>,
-    /// Only these paths, and what lies under them
+    /// Only these paths and all below them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 }
@@ -223,35 +222,34 @@ pub struct Show {
   recant discard k3fa src/main.rs:2,5-7  these blocks (diff --blocks)
   recant discard k3fa 7pqa -y            several: all of them, or none
   recant discard --all                   shows what is pending here, and asks
-  recant discard k3fa --now              frees it: nothing brings it back
+  recant discard k3fa --now              frees its content: cannot be undone
 
-A PATH stands for all below it. It leaves a session of which nothing was ever
-committed, as a step of its own: rewind takes it back. A word behind the first
-one is a PATH if that session holds a change there, else a session: ./7pqa is
-always a path. Every session that is named is looked up before the first one is
-discarded. --all needs -y where there is no terminal to ask at. A discarded
-session is kept for a week (retention.discarded), less if 5 GiB are kept so, or
-the disk is full.")]
+A PATH means all below it. In a session of which nothing was ever committed, the
+discard of a PATH is a step: rewind takes it back. A word after the first one is
+a PATH if that session holds a change there, else a session; ./7pqa is always a
+path. If one of the sessions is not found, none is discarded. Without a
+terminal, --all needs -y. A discarded session is kept for a week
+(retention.discarded), less if 5 GiB are kept so, or the disk is full.")]
 pub struct Discard {
     /// Id, its last part, a unique prefix, a name, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     pub id: Option<String>,
-    /// Only these paths, and what lies under them; PATH:2,5-7 for blocks of one; or further sessions
+    /// Only these paths and all below them; PATH:2,5-7 for single blocks of one; or further sessions
     #[arg(value_name = "PATH|ID", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Ask of each block whether it leaves the session
+    /// Ask about each block
     #[arg(long, short, conflicts_with = "all")]
     pub patch: bool,
-    /// All that are pending in the project that you are in; with -H on that machine
+    /// All pending sessions of the current project; with -H, of that machine
     #[arg(long)]
     pub all: bool,
-    /// Free what it holds at once, also where it is discarded already: nothing brings it back
+    /// Free what it holds at once, also if it was discarded before; this cannot be undone
     #[arg(long, conflicts_with_all = ["all", "patch"])]
     pub now: bool,
     /// Say what would be discarded, and change nothing
     #[arg(long, conflicts_with = "all")]
     pub dry_run: bool,
-    /// The reason, for the log; an agent that works in the session is told
+    /// The reason, for the log and for an agent that works in the session
     #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
 }
@@ -264,8 +262,8 @@ pub struct Discard {
   recant rewind k3fa 7                   and forward again
   recant rewind k3fa 0 --dry-run
 
-The other steps stay. The next command goes on at the step at which the session
-stands; if that has a later one, it begins a branch. Nothing on the tree is
+The other steps are kept. The next command goes on from the step at which the
+session is then; if that has a later step, it begins a branch. The tree is not
 touched.")]
 pub struct Rewind {
     /// Id, its last part, a unique prefix, a name, or 'last'
@@ -273,10 +271,10 @@ pub struct Rewind {
     /// The number of the step; 0 is the tree as it was
     #[arg(value_name = "STEP", value_parser = super::words::number::<u32>)]
     pub step: u32,
-    /// Only tell what would be done
+    /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The reason, for the log; an agent that works in the session is told
+    /// The reason, for the log and for an agent that works in the session
     #[arg(long, short, value_name = "REASON", value_parser = super::words::reason)]
     pub message: Option<String>,
 }
@@ -289,17 +287,17 @@ pub struct Rewind {
   recant run --session other -- make test
   recant diff k3fa --with other
 
-Both sessions live on by themselves. What the new one begins with is its step 1.")]
+The two sessions are independent. What the new one begins with is its step 1.")]
 pub struct Fork {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// The number of the step; else the one at which the session stands
+    /// The number of the step; default: the one at which the session is now
     #[arg(value_name = "STEP", value_parser = super::words::number::<u32>)]
     pub step: Option<u32>,
     /// The name of the new session
     #[arg(short, long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Only tell what would be done
+    /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -308,7 +306,7 @@ pub struct Fork {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant session rename k3fa upgrade
-  recant session rename upgrade          takes the name away")]
+  recant session rename upgrade          removes the name")]
 pub struct Rename {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -322,16 +320,16 @@ pub struct Rename {
   recant session export k3fa > k3fa.recant
   recant session export last | ssh web1 recant session import
 
-The stream holds the changes, with what was there before as hashes, and the
-content. Of a session that came from a run these hashes are taken now: a path
-that was changed since is a conflict, and nothing is exported.
+The stream has the changes, their content, and hashes of what was there before.
+For a session from a run the hashes are taken now: a path that was changed since
+is a conflict, and nothing is exported.
 
-With --checkpoint a committed session goes to where its tree went (a copy of the
-disk, another machine): it is committed there, and can be rolled back there.")]
+With --checkpoint a committed session is exported with its originals, for a
+machine that has a copy of its tree: there it can be rolled back.")]
 pub struct Export {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// Of a committed session: the originals, for a machine that has its tree
+    /// Include the originals of a committed session, for a machine that has its tree
     #[arg(long)]
     pub checkpoint: bool,
 }
@@ -343,11 +341,11 @@ pub struct Export {
   recant session import --map /home/ann/site=/srv/site < k3fa.recant
 
 Prints the id. The session is pending here: diff shows it, commit makes it real.
-A path that the tree has otherwise than the session found it is a conflict, and
-named at once (exit status 3); the session is kept. The same stream once more
-changes nothing.")]
+A path that is not as the session found it is a conflict, and named at once
+(exit status 3); the session is kept. Importing the same stream again changes
+nothing.")]
 pub struct Import {
-    /// Put what lies below FROM below TO; of several the longest FROM counts
+    /// Move paths below FROM to below TO; of several, the longest FROM counts
     #[arg(long, value_name = "FROM=TO")]
     pub map: Vec<OsString>,
 }
@@ -358,24 +356,23 @@ pub struct Import {
   recant prune --dry-run
   recant prune -y                        by the settings, for cron and scripts
   recant prune --sessions --keep 50 --dry-run
-  recant prune --sessions k3fa           by name: whatever it holds
+  recant prune --sessions k3fa           by name, even if it is pending
   recant prune --discarded               frees what undo could bring back
   recant prune --checkpoints --older-than 30d --committed
-  recant prune --snapshots --number 3    of the project that you are in
+  recant prune --snapshots --number 3    of the current project
   recant prune --snapshots --all ~/src/old
 
-Without a kind the settings say what goes: finished sessions and checkpoints
-that no rollback needs by retention.keep and retention.older_than (none where
-neither is set), snapshots by snapshot.keep and snapshot.max_size. So do they
-for a kind without conditions; conditions that are given together all have to
-hold.
+Without a kind, or without conditions, the settings choose: finished sessions
+and checkpoints that no rollback needs, by retention.keep and
+retention.older_than (none if neither is set); snapshots by snapshot.keep and
+snapshot.max_size. Conditions that are given together must all hold.
 
-What is held, and what --force overwrote, goes only by name, a damaged session
-by its whole id; what a rollback needs by name or with --committed. A pruned
-session gives up its redo, a pruned checkpoint its rollback. The newest snapshot
-of a directory stays, except with --all.")]
+What is held, and what --force overwrote, is pruned only by name; a damaged
+session only by its whole id; what a rollback needs only by name or with
+--committed. A pruned session cannot be redone, a pruned checkpoint cannot be
+rolled back. The newest snapshot of a directory is kept, except with --all.")]
 pub struct Prune {
-    /// Sessions by id or name; with --snapshots the directory, else the project's
+    /// Sessions by id or name; with --snapshots a directory; default: the current project
     #[arg(value_name = "ID|DIR", requires = "kind")]
     pub of: Vec<OsString>,
     /// Sessions
@@ -390,7 +387,7 @@ pub struct Prune {
     /// Snapshots of a directory
     #[arg(long, group = "kind")]
     pub snapshots: bool,
-    /// Those last changed, or taken, longer ago: a number and s, m, h, d or w
+    /// Those last changed, or taken, longer ago than AGE: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age, requires = "kind")]
     pub older_than: Option<i64>,
     /// All but the newest N
@@ -399,16 +396,16 @@ pub struct Prune {
     /// The oldest, until the rest take no more than this, as in 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "kind")]
     pub max_size: Option<u64>,
-    /// Also what is committed: its rollback is given up
+    /// Also those that are committed: they can no longer be rolled back
     #[arg(long, requires = "kind", conflicts_with = "snapshots")]
     pub committed: bool,
     /// This snapshot, a damaged one too
     #[arg(long, value_name = "N", value_parser = super::words::number::<u64>, requires = "snapshots", conflicts_with_all = CONDITIONS)]
     pub number: Vec<u64>,
-    /// All snapshots of the directory that is named, the newest and damaged ones too
+    /// All snapshots of the named directory, the newest and damaged ones too
     #[arg(long, requires = "snapshots", conflicts_with_all = CONDITIONS, conflicts_with = "number")]
     pub all: bool,
-    /// Say what would go, and change nothing
+    /// Say what would be pruned, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -425,7 +422,7 @@ pub enum CheckpointVerb {
     List,
     /// Show what a checkpoint keeps, path by path
     Show(CheckpointShow),
-    /// Read every original, and tell those that are not as they were taken
+    /// Read every original, and name those that are damaged
     Verify(CheckpointVerify),
 }
 
@@ -434,7 +431,7 @@ pub enum CheckpointVerb {
 #[command(after_help = "Examples:
   recant checkpoint show last")]
 pub struct CheckpointShow {
-    /// Id, its last part, a unique prefix, a name; else the last session
+    /// Id, its last part, a unique prefix, a name; default: the last session
     pub id: Option<String>,
 }
 
@@ -444,7 +441,7 @@ pub struct CheckpointShow {
   recant checkpoint verify
   recant checkpoint verify k3fa")]
 pub struct CheckpointVerify {
-    /// Id, its last part, a unique prefix, a name, or 'last'; else all
+    /// Id, its last part, a unique prefix, a name, or 'last'; default: all
     pub id: Option<String>,
 }
 

@@ -8,11 +8,11 @@ const BEFORE: &str = "Examples:
   recant config
   recant config --json | jq -r .file
 
-Settings, in config.toml of the directory recant in $XDG_CONFIG_HOME or ~/.config:
+Settings, in recant/config.toml below $XDG_CONFIG_HOME or ~/.config:
 ";
 
 const AFTER: &str = "
-Sizes are bytes, or a number and K, M or G, which are KiB, MiB and GiB.";
+Sizes are bytes, or have a unit: K, M or G, which are KiB, MiB and GiB.";
 
 /// The column at which the explanations begin.
 const INDENT: usize = 31;

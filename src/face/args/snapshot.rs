@@ -20,17 +20,17 @@ pub enum SnapshotVerb {
     Diff(SnapshotDiff),
     /// Read all that snapshots need, and name what is damaged
     Verify(SnapshotVerify),
-    /// Make a directory as it was in a snapshot; a rollback takes that back
+    /// Restore a directory from a snapshot; a rollback takes it back
     Restore(SnapshotRestore),
 }
 
 /// The directory or file that `create` and `list` are about.
 #[derive(Debug, Args)]
 pub struct Of {
-    /// The directory or file; else the project that you are in
+    /// The directory or file; default: the current project
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     dir: Option<PathBuf>,
-    /// The directory or file, as in other verbs
+    /// The same, as an option
     #[arg(long = "dir", id = "of", value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath, conflicts_with = "dir")]
     option: Option<PathBuf>,
 }
@@ -50,48 +50,48 @@ impl Of {
   recant snapshot create --if-changed --preset dev ~/src/app
   recant snapshot create state.json --meta turn=7     of one file alone
 
-Without DIR it is the project that you are in: upwards to the nearest directory
-with .git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile,
-pom.xml or Gemfile, below the home directory; else the working directory. All
-that is in it is in the snapshot but what --exclude, --gitignore, --preset and
-.recantignore files say, and version control's own: what is named .git, .hg,
-.svn or .jj, and bare repositories. These rules are kept, and a restore touches
-nothing that they leave out.")]
+Without DIR it is the current project: the nearest directory upwards with .git,
+.hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
+Gemfile, below the home directory; else the working directory. The snapshot has
+all that is in it, except what --exclude, --gitignore, --preset and
+.recantignore files name, and version control's own: .git, .hg, .svn, .jj and
+bare repositories. These rules are kept, and a restore touches nothing that they
+leave out.")]
 pub struct SnapshotCreate {
-    /// Of which
+    /// The directory or file
     #[command(flatten)]
     pub of: Of,
-    /// Its purpose
+    /// A description
     #[arg(short, long)]
     pub message: Option<String>,
-    /// A word to restore it by, of several the newest: letters, digits, '.', '_', '-', a letter first
+    /// A word to restore it by (the newest that has it): letters, digits, '.', '_', '-', a letter first
     #[arg(long)]
     pub label: Option<String>,
-    /// Something that show and list give again
+    /// A key and a value, which show and list print
     #[arg(long, value_name = "K=V", value_parser = pair)]
     pub meta: Vec<(String, String)>,
-    /// Take none where no file, no rule, no label and no key is new since the last one; prints that one's number
+    /// Take none if files, rules, label and key are those of the last one; prints that one's number
     #[arg(long)]
     pub if_changed: bool,
-    /// Take none where there is one with this KEY; prints that one's number
+    /// Take none if one with this KEY exists; prints that one's number
     #[arg(long, value_name = "KEY")]
     pub once: Option<String>,
-    /// Keep so many of the newest; else snapshot.keep of the settings
+    /// Keep the newest N; default: the setting snapshot.keep
     #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
-    /// Leave out what fits, read as a line of .gitignore; wins over what such files say
+    /// Leave out what matches, as a line of .gitignore does; overrides such files
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Leave out what .gitignore files say
+    /// Leave out what .gitignore files name
     #[arg(long)]
     pub gitignore: bool,
-    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env*
+    /// Leave out a built-in list; dev: what builds and tools can make again, and .env*
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
-    /// Keep .git, .hg, .svn, .jj and bare repositories, too
+    /// Include .git, .hg, .svn, .jj and bare repositories
     #[arg(long)]
     pub with_vcs: bool,
-    /// Take it however many they are
+    /// Take it however many files there are
     #[arg(long)]
     pub all: bool,
 }
@@ -103,10 +103,10 @@ pub struct SnapshotCreate {
   recant snapshot list ~/src/app --json | jq '.snapshots[].n'
   recant snapshot list --all             every directory that has some")]
 pub struct SnapshotList {
-    /// Of which
+    /// The directory or file
     #[command(flatten)]
     pub of: Of,
-    /// List the directories that have snapshots, those that are gone too
+    /// List all directories that have snapshots, deleted ones too
     #[arg(long, conflicts_with_all = ["dir", "of"])]
     pub all: bool,
 }
@@ -117,10 +117,10 @@ pub struct SnapshotList {
   recant snapshot show last
   recant snapshot show 3 --all           every path in it")]
 pub struct SnapshotShow {
-    /// A number, a label, or 'last': the newest that no run --in took
+    /// A number, a label, or 'last': the newest that was not taken by run --in
     #[arg(value_name = "N")]
     pub key: String,
-    /// Of this directory or file; else of the project that you are in
+    /// Of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -135,21 +135,21 @@ pub struct SnapshotShow {
   recant snapshot diff 3 --tool=meld     side by side
   recant snapshot diff 3 5 --html > changes.html
 
-recant diff --help tells more of the form of the output.")]
+recant diff --help says more about the output.")]
 pub struct SnapshotDiff {
-    /// A number, a label, or 'last': the newest that no run --in took
+    /// A number, a label, or 'last': the newest that was not taken by run --in
     #[arg(value_name = "N")]
     pub key: String,
-    /// Another one; else the directory as it is now
+    /// Another one; default: the directory as it is now
     #[arg(value_name = "M")]
     pub other: Option<String>,
-    /// Only these paths, and what lies under them
+    /// Only these paths and all below them
     #[arg(last = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this directory or file; else of the project that you are in
+    /// Of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-    /// Compare .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
+    /// Also compare .git, .hg, .svn, .jj and bare repositories, if the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
     /// How much of it is shown
@@ -163,13 +163,13 @@ pub struct SnapshotDiff {
   recant snapshot verify
   recant snapshot verify last --json | jq '.snapshots[].faults'
 
-Exit status 5 where something is damaged; the next snapshot then stores anew
-what it would share with it.")]
+Exit status 5 if something is damaged; the next snapshot then stores its own
+copy of what it would share with it.")]
 pub struct SnapshotVerify {
-    /// A number, a label, or 'last' (the newest that no run --in took); else all of them
+    /// A number, a label, or 'last' (the newest that was not taken by run --in); default: all
     #[arg(value_name = "N")]
     pub key: Option<String>,
-    /// Of this directory or file; else of the project that you are in
+    /// Of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -180,25 +180,25 @@ pub struct SnapshotVerify {
   recant snapshot restore last --dry-run
   recant snapshot restore 3
   recant snapshot restore before-upgrade src/main.rs  this path alone
-  recant snapshot restore 3 --safe       not what somebody has edited since
-  recant snapshot restore 0 state.json   of a file that has snapshots of its own
+  recant snapshot restore 3 --safe       except what was edited since
+  recant snapshot restore 0 state.json   of a file with its own snapshots
 
 The directory is made exactly as it was: what was created since is removed, what
 was deleted comes back. What the snapshot's own rules left out is not touched.
-.git, .hg, .svn and .jj stay as they are without --with-vcs, and a repository
-that was made since stays whole. A restore is a committed session: recant
+.git, .hg, .svn and .jj stay as they are without --with-vcs, and so does a
+repository that was made since. A restore is a committed session: recant
 rollback takes it back.")]
 pub struct SnapshotRestore {
-    /// A number, a label, or 'last': the newest that no run --in took
+    /// A number, a label, or 'last': the newest that was not taken by run --in
     #[arg(value_name = "N")]
     pub key: String,
-    /// Only these paths, and what lies under them
+    /// Only these paths and all below them
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this directory or file; else of the project that you are in
+    /// Of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-    /// Go on over what changes meanwhile or is open for writing, and ask nothing
+    /// Do not ask, and do not stop at files that change meanwhile or are open for writing
     #[arg(long, conflicts_with = "dry_run")]
     pub force: bool,
     /// Say what would be done, or what prevents it, and change nothing
@@ -207,16 +207,16 @@ pub struct SnapshotRestore {
     /// Leave what was created since
     #[arg(long)]
     pub keep_new: bool,
-    /// Restore only what is as a later snapshot has it; name what somebody has edited since
+    /// Restore only what is as a later snapshot has it; name what was edited since
     #[arg(long)]
     pub safe: bool,
-    /// Restore .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
+    /// Also restore .git, .hg, .svn, .jj and bare repositories, if the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) =
-        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("it is a word, '=' and a value, as in turn=7")?;
+        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected a key, '=' and a value, as in turn=7")?;
     Ok((key.into(), value.into()))
 }

@@ -28,7 +28,7 @@ use crate::settings::{Choice, Color, Entry};
   recant commit last              make it real, with a checkpoint
   recant rollback last            exactly as before
   recant list                     the sessions of this project
-  recant status                   how things stand, and what to do about it
+  recant status                   sessions, damage, size, and what to do
   recant -H web1 run -- make install; recant -H web1 commit last
                                   the same on another machine, over ssh
 
@@ -59,29 +59,29 @@ impl Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of all verbs")]
 pub struct Global {
-    /// The store; else $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
+    /// The store; default: $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
     #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub store: Option<PathBuf>,
-    /// Print one JSON document; stderr has JSON objects alone
+    /// Print one JSON document on stdout; stderr has only JSON objects
     #[arg(long, global = true)]
     pub json: bool,
     /// When to colour: auto (on a terminal), always, never
     #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
     pub color: Option<Color>,
-    /// Say only what must not be missed
+    /// Print only what must not be missed
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more
+    /// Print more
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Skip questions
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Carry it out on another machine, over ssh: HOST, USER@HOST:PORT, a name of ssh's settings; 'local' for none; else
-    /// $RECANT_HOST. Paths are those of the machine, relative ones start at the home directory
+    /// Run on another machine, over ssh: HOST, USER@HOST:PORT or a Host of ssh_config; 'local': on this one; default:
+    /// $RECANT_HOST. Paths are those of that machine; relative ones start at the home directory there
     #[arg(short = 'H', long, global = true, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
-    /// With -H: never put recant on a machine that has none
+    /// With -H: do not install recant on a machine that lacks it
     #[arg(long, global = true)]
     pub no_install: bool,
     /// Print help
@@ -111,11 +111,11 @@ impl ValueEnum for Color {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run a command, and hold what it changes in files
+    /// Run a command and hold its file changes
     Run(Run),
-    /// Your shell, with what it changes in files held
+    /// Start a shell and hold its file changes
     Shell(Shell),
-    /// Stage changes by hand, and look after sessions
+    /// Stage changes by hand; rename, export and import sessions
     #[command(after_help = "Examples:
   id=$(recant session new)
   echo 'port = 80' | recant session write $id app.conf
@@ -126,40 +126,40 @@ pub enum Verb {
         #[command(subcommand)]
         verb: SessionVerb,
     },
-    /// List sessions, the newest first: those of this project, or of all
+    /// List the sessions of this project, the newest first
     #[command(visible_alias = "ls")]
     List(List),
     /// Show a session and its changes
     Show(Show),
     /// Drop what a session holds
     Discard(Discard),
-    /// Show the steps of a session: which command changed how much
+    /// List the steps of a session, and how many paths each changed
     Steps(Steps),
     /// Show a session's changes as a patch
     Diff(Diff),
     /// Look at changes on a screen, choose among them, and decide
     Review(Review),
-    /// Make a session stand at another of its steps, earlier or later
+    /// Move a session to another of its steps, earlier or later
     Rewind(Rewind),
-    /// Begin a further session as one is at a step
+    /// Begin a new session from a step of another one
     Fork(Fork),
     /// Make a session's changes real, with a checkpoint to go back to
     Commit(Commit),
-    /// Let a commit that was made with --confirm-within stay
+    /// Keep a commit that was made with --confirm-within
     Confirm(Confirm),
-    /// Take back what was committed: everything as it was before
+    /// Take back a commit: the files are again as they were before
     #[command(after_help = "Examples:
   recant rollback last --dry-run
   recant rollback last
   recant rollback k3fa src/main.rs:2     this block alone (diff k3fa --blocks)
-  recant rollback k3fa --merge           out of what was edited since
+  recant rollback k3fa --merge           from files that were edited since
   recant rollback k3fa etc/app.conf      this path alone
 
-What somebody has changed since the commit is a conflict: nothing is done, and
-every such path is named. --force goes on, and keeps what it overwrites:
-recant cat ID PATH --displaced.")]
+A path that was changed since the commit is a conflict: nothing is done, and all
+conflicts are named. --force goes on, and keeps what it overwrites: recant cat
+ID PATH --displaced.")]
     Rollback(Back),
-    /// Take back the newest act here; shows it, and asks
+    /// Take back the newest act in this project; shows it, and asks
     #[command(after_help = "Examples:
   recant undo                            shows the newest act, and asks
   recant undo                            once more: the one before it
@@ -167,10 +167,10 @@ recant cat ID PATH --displaced.")]
   recant undo -y                         your own newest act, unasked
   recant redo                            what the newest undo took back
 
-Acts are commits, redos, rollbacks, discards, run --in and what else makes a
-session: each is taken back by its inverse. What somebody has changed since is a
-conflict: nothing is done, and no act is passed over for it. Without a terminal
-undo wants -y. A run that is held has nothing to take back: discard drops it.")]
+Acts are commits, redos, rollbacks, discards, run --in, and all else that makes
+a committed session. A path that was changed since is a conflict: nothing is
+done, and undo does not go on to an older act. Without a terminal, undo needs
+-y. A held run is no act: discard drops it.")]
     Undo(Undo),
     /// Commit again what was rolled back, or what undo took back
     #[command(after_help = "Examples:
@@ -178,17 +178,17 @@ undo wants -y. A run that is held has nothing to take back: discard drops it.")]
   recant redo last --dry-run
   recant redo k3fa etc/app.conf          this path alone")]
     Redo(Redo),
-    /// Look after checkpoints: what commits took off the tree
+    /// List, show and verify checkpoints: what commits replaced
     #[command(after_help = "Examples:
   recant checkpoint list
-  recant checkpoint verify               are all originals as they were taken?
+  recant checkpoint verify               are all originals intact?
   recant prune --checkpoints k3fa           ends its rollback, frees its bytes")]
     Checkpoint {
         /// The verb under `checkpoint`.
         #[command(subcommand)]
         verb: CheckpointVerb,
     },
-    /// Numbered copies of a directory: take, compare, go back to one
+    /// Take numbered copies of a directory, compare and restore them
     #[command(after_help = "Examples:
   recant snapshot create -m 'before the upgrade'
   recant snapshot diff last
@@ -198,7 +198,7 @@ undo wants -y. A run that is held has nothing to take back: discard drops it.")]
         #[command(subcommand)]
         verb: SnapshotVerb,
     },
-    /// Take back what coding agents did to the real tree, turn by turn
+    /// Undo turns of agents on the real files; run an agent held
     #[command(after_help = "Examples:
   recant agent install claude        once; shows the edit, and asks
   recant agent status                do the hooks fire?
@@ -206,45 +206,45 @@ undo wants -y. A run that is held has nothing to take back: discard drops it.")]
   recant agent diff 7
   recant agent undo 7                turn 7 and the later ones
 
-Before a turn changes something, and at its end, a snapshot of the project is
-taken.")]
+A snapshot of the project is taken before a turn changes something, and at its
+end.")]
     Agent {
         /// The verb under `agent`.
         #[command(subcommand)]
         verb: AgentVerb,
     },
-    /// Be the hook that an agent calls at each event
+    /// Serve as the hook that an agent calls at each event
     Hook(Hook),
-    /// Be a server of the Model Context Protocol, for any agent
+    /// Serve the Model Context Protocol (MCP) to any agent
     #[command(after_help = "Examples:
   claude mcp add -s user recant -- recant mcp
   codex mcp add recant -- recant mcp
   gemini mcp add -s user recant recant mcp
 
-An agent's program starts it, and talks to it on standard input and output. Its
-tools hold commands and look; commit, rollback, redo and restore give the
-command for you to type.")]
+An agent starts it, and talks to it on standard input and output. Its tools hold
+commands and show changes. For commit, rollback, redo and restore they return
+the command for you to type.")]
     Mcp,
-    /// Undo or settle what was interrupted
+    /// Finish or undo what a crash interrupted
     Recover(Recover),
-    /// Let go what the settings say: sessions, checkpoints, snapshots
+    /// Delete old sessions, checkpoints and snapshots, by the settings
     Prune(Prune),
-    /// Print the content of a path as a session has it
+    /// Print the content of a path in a session
     Cat(Cat),
-    /// Show how things stand: sessions, damage, size, what to do
+    /// Show sessions, damage, the store's size, and what to do
     #[command(after_help = "Examples:
   recant status
   recant status --json | jq .store.bytes")]
     Status,
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
-    /// Wait until a person decides about what a session holds
+    /// Wait until a person commits or discards what a session holds
     Await(Await),
-    /// Try what works here, and tell what to set where it does not
+    /// Test what works here, and say what the rest needs
     Doctor(Doctor),
     /// Print the settings in force, and where each comes from
     Config,
-    /// Print a shell's completions
+    /// Print the completion script of a shell
     Completions(Completions),
     /// Print a manual page as roff, or write all of them
     Man(Man),
@@ -317,7 +317,7 @@ pub struct Completions {
   recant man session write | man -l -
   recant man --dir ~/.local/share/man/man1")]
 pub struct Man {
-    /// The verb; else recant itself
+    /// The verb; default: recant itself
     pub verb: Vec<String>,
     /// Write the pages of all verbs into DIR
     #[arg(long, value_name = "DIR", conflicts_with = "verb", value_hint = clap::ValueHint::DirPath)]

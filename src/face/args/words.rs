@@ -5,7 +5,7 @@ use crate::settings;
 
 /// Parses a session's whole id.
 pub fn id(text: &str) -> Result<crate::session::Id, String> {
-    crate::session::Id::parse(text).ok_or_else(|| "it is no id".into())
+    crate::session::Id::parse(text).ok_or_else(|| "not a session id".into())
 }
 
 /// Parses the reason for an act.
@@ -30,7 +30,7 @@ pub fn label(text: &str) -> Result<String, String> {
 
 /// Parses a number; the error is in words for people.
 pub fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    let why = if text.parse::<u64>().is_ok() { "it is too small or too large" } else { "a whole number is wanted" };
+    let why = if text.parse::<u64>().is_ok() { "it is too small or too large" } else { "expected a whole number" };
     text.parse().map_err(|_| why.to_owned())
 }
 
@@ -45,7 +45,7 @@ pub struct Since {
 
 /// Reads a duration, in seconds.
 pub fn duration(text: &str) -> Result<i64, String> {
-    crate::settings::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 30s"))
+    crate::settings::age(text).map_err(|_| format!("{text:?} is not a time: a number and s, m, h or d, as in 30s"))
 }
 
 /// Parses an age before now, or a date: the beginning of that day here.
@@ -57,7 +57,7 @@ pub fn since(text: &str) -> Result<Since, String> {
         Some(s) => s,
         None => {
             let age =
-                settings::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
+                settings::age(text).map_err(|_| format!("{text:?} is not a time: an age as in 2d, or a date as in 2026-03-01"))?;
             now.saturating_sub(age)
         }
     };

@@ -14,7 +14,7 @@ extends_documentation_fragment:
   - recant.hold.verb
 options:
   paths:
-    description: Only these paths, and what lies under them.
+    description: Only these paths and all below them.
     type: list
     elements: str
     default: []
@@ -23,7 +23,7 @@ options:
     type: bool
     default: false
   merge:
-    description: Put changes of files that somebody has edited since onto what is there now.
+    description: Merge the changes into files that were edited since.
     type: bool
     default: false
   message:

@@ -18,7 +18,7 @@ attributes:
     support: none
 options:
   paths:
-    description: Only these paths, and what lies under them.
+    description: Only these paths and all below them.
     type: list
     elements: str
     default: []

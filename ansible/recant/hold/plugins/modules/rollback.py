@@ -19,7 +19,7 @@ attributes:
     support: none
 options:
   paths:
-    description: Only these paths, and what lies under them.
+    description: Only these paths and all below them.
     type: list
     elements: str
     default: []

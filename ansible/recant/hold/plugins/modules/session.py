@@ -14,7 +14,7 @@ extends_documentation_fragment:
   - recant.hold.verb
 options:
   paths:
-    description: Only these paths, and what lies under them.
+    description: Only these paths and all below them.
     type: list
     elements: str
     default: []
