@@ -236,8 +236,8 @@ mod tests {
             (
                 "move it back, wherever it may be by now; or "
                     + shell("mkdir -p '/a b/c, d/e f/g'")
-                    + ", then --force does what can be done",
-                "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g',\n        then --force does what can be done",
+                    + ", then --force does what is possible",
+                "move it back, wherever it may be by now; or mkdir -p '/a b/c, d/e f/g',\n        then --force does what is possible",
             ),
             (
                 "a command that comes at the end of its line is never parted: " + shell("recant rollback k3fa"),

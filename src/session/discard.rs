@@ -28,7 +28,7 @@ impl Header {
     /// The reason why nothing can be done with it, and the remedy, for one that is discarded.
     pub fn why_discarded(&self) -> (&'static str, Option<Remedy>) {
         match self.freed {
-            true => ("it is discarded: what it held is gone", None),
+            true => ("it is discarded, and its content is freed", None),
             false => ("it is discarded", Some(command(format_args!("undo {}", self.id.tail())) + " brings it back")),
         }
     }
@@ -52,7 +52,7 @@ impl Locked {
     /// It is not discarded, or was freed. Nothing was changed.
     pub fn bring_back(&mut self, fs: &Fs, store: &Store) -> Result<Option<String>, Error> {
         if !self.header.is_aside() {
-            let why = if self.header.freed { "it was discarded, and what it held is freed" } else { "it is not discarded" };
+            let why = if self.header.freed { "it was discarded, and its content is freed" } else { "it is not discarded" };
             return Err(not_now(self.id(), why));
         }
         let acted = Some(self.act(fs)?);

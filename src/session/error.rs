@@ -10,13 +10,13 @@ use crate::remedy::Remedy;
 /// The error for a store of a format that this program does not know; `found` is the first line of `format`.
 pub(super) fn other_format(path: impl Display, found: &str) -> Error {
     let why = format_args!("the store's format is {found:?}; this recant knows recant-store 1");
-    Error::at(Kind::Refused, path, why).with_remedy("take the recant that made it, or another store: --store DIR, RECANT_STORE")
+    Error::at(Kind::Refused, path, why).with_remedy("use the recant that made it, or another store: --store DIR, RECANT_STORE")
 }
 
 /// The error for a directory that is not empty and no store.
 pub(super) fn no_store(path: impl Display) -> Error {
-    Error::at(Kind::Refused, path, "this directory is no store of recant's, and not empty")
-        .with_remedy("name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE")
+    Error::at(Kind::Refused, path, "this directory is not empty, and not a store of recant")
+        .with_remedy("name a store, an empty directory, or a new one: --store DIR, RECANT_STORE")
 }
 
 /// The error for a store's directory that belongs to somebody else, or that others may write to.
@@ -34,7 +34,7 @@ pub(super) fn garbled(path: impl Display, why: impl Display, id: impl Display) -
     let prune = command(format_args!("prune --sessions {id}"));
     damaged(path, why)
         .with_reason(Reason::Garbled)
-        .with_remedy(prune + " drops it with all that it holds; with --dry-run it tells what that is")
+        .with_remedy(prune + " drops it with all that it holds; --dry-run shows what that is")
 }
 
 /// The error for an id or name of no session. `near` are ids that look like it.
@@ -59,7 +59,7 @@ fn all_sessions() -> Remedy {
 /// The error for a key that cannot be an id or a name.
 pub(super) fn bad_key(key: &str, why: &str) -> Error {
     let rule = "ids and names have letters, digits, '.', '_' and '-'; " + all_sessions();
-    let error = Error::new(Kind::Refused, format!("{key:?} can be no session's id or name: {why}"));
+    let error = Error::new(Kind::Refused, format!("{key:?} cannot be a session's id or name: {why}"));
     error.with_reason(Reason::BadKey).with_remedy(rule)
 }
 
@@ -80,7 +80,7 @@ pub(super) fn name_is_id(name: &str, id: impl Display) -> Error {
 
 /// The error if another recant holds `what`: "session …" or "the store …".
 pub fn busy(what: impl Display) -> Error {
-    Error::new(Kind::Busy, format!("{what} is held by another recant"))
+    Error::new(Kind::Busy, format!("{what} is in use by another recant"))
         .with_state("nothing was changed; try again when it has ended")
 }
 
@@ -118,7 +118,7 @@ pub fn not_now(id: impl Display, why: impl Display) -> Error {
 
 /// The error if something is given up, as `given_up` says, and not all of it could be removed.
 pub(super) fn not_emptied(given_up: impl Display, why: impl Into<Error>, remedy: Remedy) -> Error {
-    let state = format!("{given_up}; not all that it held is removed");
+    let state = format!("{given_up}; some of what it held could not be removed");
     why.into().with_kind(Kind::LeftOut).with_state(state).with_remedy(remedy)
 }
 

@@ -76,7 +76,7 @@ pub(super) fn unswept(failed: Error, left: &Error, directory: &AbsPath) -> Error
 }
 
 pub(super) fn busy(directory: &AbsPath) -> Error {
-    Error::new(Kind::Busy, format!("the snapshots of {directory} are held by another recant"))
+    Error::new(Kind::Busy, format!("the snapshots of {directory} are in use by another recant"))
         .with_path(directory)
         .with_state("nothing was changed; try again when it has ended")
 }

@@ -431,7 +431,7 @@ fn a_project_that_was_moved_is_said_and_another_one_at_its_path_is_not_it() {
     inner.stop();
     run(&world, "mv p q");
     let said = world.call(["agent", "undo", "-y"]).cwd(world.path("q")).run().with(1);
-    assert!(said.stderr().contains("tree/p, from which it was moved") && said.stderr().contains("mv "), "{said}");
+    assert!(said.stderr().contains("tree/p, before it was moved") && said.stderr().contains("mv "), "{said}");
     run(&world, script);
     let said = world.call(["agent", "undo", "-y"]).cwd(world.path("p")).run().with(1);
     assert!(said.stderr().contains("no turn here"), "{said}");
@@ -475,7 +475,7 @@ fn hooks_in_two_settings_tell_of_one_turn_and_a_turn_that_was_dropped_is_told_wi
         kept()
     );
     let said = world.recant("agent undo 1 -y").with(1);
-    assert!(said.stderr().contains("there is no turn 1 here") && said.stderr().contains("agent.keep"), "{said}");
+    assert!(said.stderr().contains("no turn 1 here") && said.stderr().contains("agent.keep"), "{said}");
 }
 
 #[test]

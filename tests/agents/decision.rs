@@ -19,7 +19,7 @@ fn what_a_person_decided_is_told_at_once_with_the_reason_and_each_act_once() {
     let world = World::new();
     held(&world);
     let said = agent(&world, "await s --for 1s").with(6);
-    assert!(said.stderr().contains("nobody has decided about session"), "{said}");
+    assert!(said.stderr().contains("is not decided yet"), "{said}");
     world.call(["commit", "s", "a", "-m", "only this", "-y"]).run().ok();
     world.call(["discard", "s", "b", "-m", "not the tests", "-y"]).run().ok();
     let said = agent(&world, "await s").ok().stdout();
@@ -214,7 +214,7 @@ fn an_agent_drops_only_sessions_in_which_a_person_made_nothing() {
     for words in [format!("discard {persons}"), format!("discard {persons} mine"), format!("discard -y {persons}")] {
         let said = by_agent(&words).with(1);
         assert!(said.stderr().contains("a person made some of session"), "{said}");
-        assert!(said.stderr().contains(&format!("in a terminal of your own: recant discard {}", &persons[16..])), "{said}");
+        assert!(said.stderr().contains(&format!("in your own terminal: recant discard {}", &persons[16..])), "{said}");
     }
     assert_eq!(world.status(&persons), "pending");
     let own = by_agent("session new").ok().id();

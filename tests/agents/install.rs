@@ -377,10 +377,10 @@ fn nobody_is_asked_without_a_terminal_and_an_agent_is_refused() {
     --- stderr
     recant: agent install asks first, and there is no terminal
             nothing was changed
-            recant agent install claude --dry-run shows the edit; recant agent install claude -y asks nothing
+            recant agent install claude --dry-run shows the edit; recant agent install claude -y does not ask
     ");
     let said = world.call(["agent", "install", "claude", "-y"]).env("CLAUDECODE", "1").run().with(1);
-    assert!(said.stderr().contains("in a terminal of your own: recant agent install claude\n"), "{said}");
+    assert!(said.stderr().contains("in your own terminal: recant agent install claude\n"), "{said}");
     world.call(["agent", "install", "claude", "--dry-run"]).env("CLAUDECODE", "1").run().ok();
     assert_same(&world, &before, "refused");
     world.recant("agent install claude -y").ok();
@@ -430,12 +430,12 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     Claude Code 2.1.330: hooks do not fire
       program  /world/bin/claude
       last     none
-      ! no hooks are in its settings: recant agent install claude adds them; those
-        of a plugin are not seen here
+      ! its settings have no hooks: recant agent install claude adds them; hooks of
+        a plugin are not seen here
     not covered:
       files outside of the project
-      version control's own directories, as .git, and repositories inside
-      what git ignores and is built, downloaded or over 1 MiB, as target
+      version control's own directories, such as .git, and repositories inside
+      ignored files that are built, downloaded or over 1 MiB, such as target
       what an agent writes before its hooks are called, or while they are off
     ");
     // What is not covered stands below, whatever comes before it.
@@ -449,7 +449,7 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
       hooks    ~/.claude/settings.json (user)
       calls    /bin/recant
       last     none
-      ! no event was ever seen: start Claude Code, and ask again
+      ! no event has come yet: start Claude Code, then ask again
     ");
     event(&world, "claude", "SessionStart");
     assert_snapshot!(first_part(&status("claude")), @"
@@ -479,15 +479,15 @@ fn status_tells_if_the_hooks_fire_and_why_not() {
     program(&world, "claude", "echo '2.1.139 (Claude Code)'");
     let text = world.read(settings(&world, "claude", ""));
     world.write(settings(&world, "claude", ""), text.replace("CwdChanged", "Notification"));
-    assert!(flat(&status("claude").with(4)).contains("are not all"));
+    assert!(flat(&status("claude").with(4)).contains("some of its hooks are missing"));
     // Twice, and once by a name that is not in PATH.
     world.write(settings(&world, "claude", ""), text);
     world.recant("agent install claude --project -y").ok();
     let said = status("claude").with(4);
-    assert!(flat(&said).contains("recant is not in PATH"), "{said}");
+    assert!(flat(&said).contains("its hooks call recant, which is not in PATH"), "{said}");
     world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));
     let said = status("claude").ok();
-    assert!(flat(&said).contains("each event comes once for each file"), "{said}");
+    assert!(flat(&said).contains("each event comes once for each settings file"), "{said}");
 }
 
 #[test]
@@ -593,7 +593,7 @@ fn hooks_whose_program_is_not_found_do_not_fire_whatever_came_before() {
     world.recant("agent install claude --project -y").ok();
     let said = world.recant("agent status claude").with(4);
     assert!(
-        said.stdout().starts_with("Claude Code: hooks do not fire\n") && flat(&said).contains("recant is not in PATH"),
+        said.stdout().starts_with("Claude Code: hooks do not fire\n") && flat(&said).contains("its hooks call recant, which is not in PATH"),
         "{said}"
     );
     world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));

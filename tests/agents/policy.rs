@@ -114,10 +114,10 @@ fn without_a_policy_and_by_options_of_a_person_all_waits() {
 fn what_is_no_ordinary_change_of_an_ordinary_file_waits() {
     for (line, why) in [
         // Links lead to other paths.
-        ("ln -s ../src docs/l", "docs/l: it is, or was, no ordinary file or directory"),
+        ("ln -s ../src docs/l", "docs/l: it is, or was, not an ordinary file or directory"),
         ("rm -r docs; ln -s src docs", "docs: no glob of agent.policy names it"),
         ("ln src/a.rs docs/a", "docs/a: the file has other names"),
-        ("mkfifo docs/f", "docs/f: it is, or was, no ordinary file or directory"),
+        ("mkfifo docs/f", "docs/f: it is, or was, not an ordinary file or directory"),
         ("echo x > docs/x; chmod 4755 docs/x", "docs/x: set-user-id"),
         ("mkdir -m 1777 docs/d", "docs/d: others may write to it then"),
         ("chmod 666 docs/old.md", "docs/old.md: others may write to it then"),
@@ -130,9 +130,9 @@ fn what_is_no_ordinary_change_of_an_ordinary_file_waits() {
         ("mkdir Docs; echo x > Docs/x", "Docs: no glob of agent.policy names it"),
         ("mkdir docsx; echo x > docsx/x", "docsx: no glob of agent.policy names it"),
         // What others run or obey, what makes a repository or a project.
-        ("mkdir -p docs/.git/hooks; echo x > docs/.git/hooks/pre-commit", "docs/.git: its name makes a project"),
-        ("mkdir -p docs/.GIT; echo x > docs/.GIT/config", "docs/.GIT: its name makes a project"),
-        ("echo x > docs/Makefile", "docs/Makefile: its name makes a project"),
+        ("mkdir -p docs/.git/hooks; echo x > docs/.git/hooks/pre-commit", "docs/.git: its name marks a project"),
+        ("mkdir -p docs/.GIT; echo x > docs/.GIT/config", "docs/.GIT: its name marks a project"),
+        ("echo x > docs/Makefile", "docs/Makefile: its name marks a project"),
         ("echo x > docs/.bashrc", "docs/.bashrc: shells run it"),
         ("mkdir docs/bin; cp /bin/true docs/bin/ls", "docs/bin/ls: a program in a directory of programs"),
     ] {
@@ -203,7 +203,7 @@ fn what_agents_obey_waits_and_all_in_their_own_directories() {
     let home = world.root().join("home");
     of_person(world.config("agent.policy.commit = ['~/**']\n"));
     for (directory, why) in
-        [(".copilot", "an agent's own"), (".config/opencode", "an agent"), (".local/share/opencode", "an agent's own")]
+        [(".copilot", "belongs to an agent"), (".config/opencode", "an agent"), (".local/share/opencode", "belongs to an agent")]
     {
         let line = format!("mkdir -p {0}/{directory}; echo x > {0}/{directory}/x", home.display());
         let told = first_in(&world, &line, &format!("{}/{directory}/x: ", home.display()));
@@ -251,8 +251,8 @@ fn what_others_obey_fits_where_its_whole_path_is_named() {
 
 #[test]
 fn nothing_rides_on_a_rename_or_on_a_directory_that_waits() {
-    assert_eq!(waits("mv src/a.rs docs/a.rs"), "docs/a.rs: a rename, and TREE/src/a.rs waits (and 1 more)".replace("TREE/", ""));
-    assert_eq!(waits("mv docs/old.md src/old.md"), "docs/old.md: a rename, and src/old.md waits (and 1 more)");
+    assert_eq!(waits("mv src/a.rs docs/a.rs"), "docs/a.rs: it was renamed, and TREE/src/a.rs waits (and 1 more)".replace("TREE/", ""));
+    assert_eq!(waits("mv docs/old.md src/old.md"), "docs/old.md: it was renamed, and src/old.md waits (and 1 more)");
     let world = world("commit = ['src/**/*.md']");
     assert_eq!(
         waits_in(&world, "mkdir src/new; echo x > src/new/x.md"),
@@ -268,7 +268,7 @@ fn nothing_rides_on_a_rename_or_on_a_directory_that_waits() {
     world.mkdir("docs/d").write("docs/d/x", "").symlink("x", "docs/d/link");
     held(&world, "rm -r docs/d");
     let said = agent(&world, "commit s").with(4).stderr();
-    assert!(!world.exists("docs/d/x") && said.contains("/docs/d/link waits, which lies in it"), "{said}");
+    assert!(!world.exists("docs/d/x") && said.contains("/docs/d/link in it waits"), "{said}");
     // The directories that a glob begins with come with what fits, and not alone.
     let world = self::world("commit = ['notes/a/*.md']");
     held(&world, "mkdir -p notes/a; echo x > notes/a/x.md");

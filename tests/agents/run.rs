@@ -218,13 +218,13 @@ say run recant run -- echo within"#;
         for name in ["commit", "id", "rollback", "redo"] {
             let text = part(name).split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
-                text.contains("nothing reaches the real tree") && text.contains("the person outside does that: recant review"),
+                text.contains("nothing reaches the real tree") && text.contains("a person does that outside: recant review"),
                 "{text}"
             );
             assert!(text.ends_with("-> 1"), "{text}");
         }
         assert!(part("tool").contains("inside a run recant only looks") && part("tool").ends_with("-> 1"), "{}", part("tool"));
-        assert!(part("doctor").contains("where recant only runs commands, and looks"), "{}", part("doctor"));
+        assert!(part("doctor").contains("recant only runs commands and shows changes"), "{}", part("doctor"));
         assert!(part("run").contains("holds its changes") && part("run").contains("within"), "{}", part("run"));
         assert!(!part("store").ends_with("-> 0"), "{}", part("store"));
         assert_eq!(desk.world.read("lib.rs"), "one\n");
@@ -691,8 +691,8 @@ fn a_server_of_mcp_inside_looks_at_what_is_held_and_leaves_the_decision_outside(
         };
         assert!(told(1)["patch"].as_str().is_some_and(|patch| patch.contains("+in")), "{said}");
         assert!(told(2)["changes"].to_string().contains("made"), "{said}");
-        assert!(told(4)["remedy"].as_str().unwrap().starts_with("the person outside does that: recant review "), "{said}");
-        assert!(told(5)["message"].as_str().unwrap().contains("run it by yourself"), "{said}");
+        assert!(told(4)["remedy"].as_str().unwrap().starts_with("a person does that outside: recant review "), "{said}");
+        assert!(told(5)["message"].as_str().unwrap().contains("run it without hold_run"), "{said}");
         assert!(!desk.world.exists("made"));
     });
 }

@@ -421,7 +421,7 @@ fn an_agent_cannot_undo_turns_by_itself() {
         (&["undo", "--yes", "README"], "recant agent undo 1 README"),
     ] {
         let said = world.call([&["agent"], words].concat()).env("CLAUDECODE", "1").run().with(1);
-        assert!(said.stderr().ends_with(&format!("in a terminal of your own: {typed}\n")), "{said}");
+        assert!(said.stderr().ends_with(&format!("in your own terminal: {typed}\n")), "{said}");
     }
     world.call(["agent", "undo", "1", "--dry-run"]).env("CLAUDECODE", "1").run().ok();
     assert_eq!(world.read("README"), "agent\n");
@@ -484,7 +484,7 @@ fn turns_are_listed_and_one_is_shown() {
     assert_snapshot!(world.recant("agent undo 9"), @"
     status 1
     --- stderr
-    recant: there is no turn 9 here
+    recant: no turn 9 here
             nothing was changed
             recant agent turns lists them
     ");
@@ -493,7 +493,7 @@ fn turns_are_listed_and_one_is_shown() {
     --- stderr
     recant: agent undo asks first, and there is no terminal
             nothing was changed
-            recant agent undo 1 -y asks nothing
+            recant agent undo 1 -y does not ask
     ");
 }
 
@@ -684,8 +684,8 @@ fn a_path_that_nobody_knows_is_refused_and_turns_are_found_from_a_directory_belo
     let agent = Agent::begin(&world, "claude", "s");
     edits(&agent, "one", "README", "agent\n");
     for (words, why) in [
-        ("agent undo 1 nope -y", "neither the turns nor the project has it"),
-        ("agent undo 99999999999999999999999 -y", "neither the turns nor the project has it"),
+        ("agent undo 1 nope -y", "neither in the turns nor in the project"),
+        ("agent undo 99999999999999999999999 -y", "neither in the turns nor in the project"),
         ("agent undo 1 /etc -y", "name paths of"),
     ] {
         let said = world.recant(words).with(1);
@@ -828,7 +828,7 @@ fn a_path_that_a_turn_did_not_change_is_named_by_its_diff() {
     assert_snapshot!(said, @"
     status 1
     --- stderr
-    recant: /world/tree/nosuch: neither turn 3 nor the project has it
+    recant: /world/tree/nosuch: neither in turn 3 nor in the project
             nothing was changed
             recant agent diff 3 shows all that turn 3 changed
     ");
@@ -846,7 +846,7 @@ fn of_two_numbers_the_second_is_no_turn() {
         let said = world.recant(&format!("agent {verb}")).with(2);
         assert!(told(&said).contains(why) && said.stderr().contains("nothing was changed"), "{said}");
     }
-    assert!(told(&world.recant("agent undo 1 2 -y").with(2)).contains("turn 1 goes back with all later ones"));
+    assert!(told(&world.recant("agent undo 1 2 -y").with(2)).contains("turn 1 is taken back with all later ones"));
     // A file of that name is one.
     world.write("2", "x");
     let said = world.recant("agent undo 1 2 -y").with(4);

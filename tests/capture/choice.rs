@@ -380,7 +380,7 @@ fn what_is_said_and_what_is_refused() {
         assert!(said.stderr().contains("is a session, and a path"), "{said}");
         discard(desk, &["./amb"]).ok();
         let said = discard(desk, &["amb", "t/two"]).with(1);
-        assert!(said.stderr().contains("each takes a call of its own"), "{said}");
+        assert!(said.stderr().contains("use one call for each"), "{said}");
         // What is left of a session goes on; of what was committed nothing is chosen.
         desk.call(["commit", "w", "t/three"]).cwd(desk.world.tree()).run().ok();
         discard(desk, &["t/two"]).ok();

@@ -105,7 +105,7 @@ fn a_word_of_two_meanings_is_refused_and_numbers_that_there_are_not_change_nothi
             ("a:3-1", "3-1"),
             ("made:1", "it has no blocks: it is created"),
             ("gone:1", "it has no blocks: it is deleted"),
-            ("a:2", "a changed file is called that, and"),
+            ("a:2", "ambiguous: a changed file has this name, and"),
         ] {
             let said = desk.recant(&format!("commit s {word}")).with(2);
             let remedy = if word == "a:2" { "review" } else { "--blocks" };

@@ -56,7 +56,7 @@ fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
             assert!(said.stderr().contains(&format!("recant {verb} {tail}")), "{said}");
         }
         let refused = desk.recant(&format!("commit {id}")).with(1).stderr();
-        assert!(refused.contains(&format!("session {tail}: failed (3), so it may hold half")), "{refused}");
+        assert!(refused.contains(&format!("session {tail}: failed (3), so its changes may be incomplete")), "{refused}");
         // Nothing is asked about what cannot be committed in any case.
         desk.recant(&format!("discard {id}")).ok();
         let refused = desk.recant(&format!("commit {id} half")).with(1).stderr();
@@ -1026,7 +1026,7 @@ fn paths_of_a_run_are_committed_and_taken_back_one_by_one() {
         }
         // The names of a file go together.
         let said = desk.recant("commit work a/n").ok();
-        assert!(said.stderr().contains("/new/n: comes along, as it is a hard link to one that was named"), "{said}");
+        assert!(said.stderr().contains("/new/n: included, because it is a hard link to a named path"), "{said}");
         desk.recant("commit work l1").ok();
         assert_eq!(desk.status(&id), "committed");
         let inode = |path: &str| std::fs::metadata(desk.world.path(path)).unwrap().ino();
@@ -2340,7 +2340,7 @@ fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
     for part in ["lies in memory until it has ended", "at most 1.0 MiB", "No space left"] {
         assert!(said.stderr().contains(part), "{part}: {said}");
     }
-    assert!(said.stderr().contains("its run lay in memory") && said.stderr().contains("refused 125"), "{said}");
+    assert!(said.stderr().contains("its run was in memory") && said.stderr().contains("refused 125"), "{said}");
     desk.world.manifest().assert_same(&before, "rolled back");
     desk.bare(&tree, change);
     let bare = desk.world.program("sh", ["-c", state]).run().ok().stdout();

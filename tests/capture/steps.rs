@@ -670,7 +670,7 @@ fn a_session_whose_command_s_note_is_empty_stands_at_its_last_step_and_that_is_s
     killed(desk, waiting);
     desk.world.write(desk.world.session(&id).join("step.3.json"), "");
     let said = desk.recant("diff s --name-only").ok();
-    assert!(said.stderr().contains("is lost; the session stands at step 2"), "{said}");
+    assert!(said.stderr().contains("is lost; the session is at step 2"), "{said}");
     assert_eq!(said.stdout().lines().count(), 2, "{said}");
     assert_eq!(desk.held("--session s", "ls; echo 4 > four").run().ok().stdout(), "one\ntwo\n");
     desk.recant("commit s").ok();
@@ -915,7 +915,7 @@ fn a_session_is_forked_at_a_step_and_what_holds_nothing_is_not() {
         assert_eq!(desk.held("--session s", "cat one link").run().ok().stdout(), "1\n2\n1\n");
         for words in ["fork s 0", "fork s 3"] {
             let said = desk.recant(words).with(1);
-            assert!(said.stderr().contains("holds nothing that a session could begin with"), "{said}");
+            assert!(said.stderr().contains("holds nothing to begin a session with"), "{said}");
         }
         desk.recant("fork s 7").with(1);
         let taken = desk.recant("fork s 2 -n s").with(1);
@@ -966,10 +966,10 @@ fn what_an_agent_adds_after_a_person_looked_is_asked_about_at_the_commit() {
     assert!(said.contains("  created   one\n  created   three\n  created   two\n"), "{said}");
     // The step in the word is a promise: a later one is not committed.
     let said = desk.recant("commit s@2").with(1);
-    assert!(said.stderr().contains(&format!("session {tail} stands at step 3, and not at 2")), "{said}");
+    assert!(said.stderr().contains(&format!("session {tail} is at step 3, not at step 2")), "{said}");
     assert!(said.stderr().contains(&format!("recant diff {tail} --since 2 shows what came since")), "{said}");
     let said = agent("commit s").with(1);
-    assert!(said.stderr().ends_with(&format!("in a terminal of your own: recant commit {tail}@3\n")), "{said}");
+    assert!(said.stderr().ends_with(&format!("in your own terminal: recant commit {tail}@3\n")), "{said}");
     at_terminal(desk, "show s", "").expect("as before");
     let (status, said) = at_terminal(desk, &format!("commit {tail}@3"), "").expect("as before");
     assert_eq!(status, 0, "{said}");

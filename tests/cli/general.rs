@@ -271,12 +271,12 @@ fn a_directory_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     let world = World::new();
     world.write("directory/file", "x").chmod("directory", 0o777).write("file", "x");
     assert_snapshot!(on_stderr(&world.recant("list --store directory"), 1), @r#"
-    recant: /world/tree/directory: this directory is no store of recant's, and not empty
+    recant: /world/tree/directory: this directory is not empty, and not a store of recant
             nothing was changed
-            name a directory that is a store, empty, or not there: --store DIR, RECANT_STORE
+            name a store, an empty directory, or a new one: --store DIR, RECANT_STORE
     "#);
     for verb in ["list", "session new"] {
-        assert!(world.recant(&format!("{verb} --store directory")).with(1).stderr().contains("is no store of recant's"));
+        assert!(world.recant(&format!("{verb} --store directory")).with(1).stderr().contains("not a store of recant"));
         assert!(world.recant(&format!("{verb} --store file")).with(1).stderr().contains("/file: cannot open the store"));
     }
     world.begin();
@@ -358,7 +358,7 @@ fn without_a_working_directory_a_verb_says_that_it_cannot_tell_the_project_and_a
         world.program("sh", ["-c", &script]).run()
     };
     assert_snapshot!(on_stderr(&shell(""), 1), @r#"
-    recant: cannot tell which project this is: the working directory is gone
+    recant: cannot tell which project this is: the working directory no longer exists
             nothing was changed
             cd into the project, or name a session by its ID (recant list --all)
     "#);

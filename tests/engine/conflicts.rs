@@ -727,7 +727,7 @@ fn an_object_in_the_place_of_a_directory_is_to_be_moved_away_and_gives_way_by_fo
             let said = refused(&world, &format!("commit {id}{force}"));
             let found = format!("{file} {what} is at {tree}/d (move it away, and make the directory)\n");
             assert!(said.masked_err().contains(&found), "{force}: {said}");
-            let remedy = format!("move {tree}/d away, and move it back; or mkdir -p {tree}/d/e, then --force does what can");
+            let remedy = format!("move {tree}/d away, and the directory back; or mkdir -p {tree}/d/e, then --force does what");
             assert!(said.masked_err().contains(&remedy), "{force}: {said}");
         }
         world.program("sh", ["-c", "mv d away && mkdir -p d/e"]).run().ok();
@@ -997,8 +997,8 @@ fn that_the_project_is_gone_is_said_and_force_does_what_can_be_done() {
     for (verb, id) in [("commit", &held), ("rollback", &committed)] {
         for force in ["", " --force"] {
             let said = world.recant(&format!("{verb} {id}{force}")).with(3);
-            assert!(said.stderr().contains(&format!("conflicts; {p} is gone, moved or deleted")), "{verb}{force}: {said}");
-            let way = format!("move it back; or mkdir -p {p}, then --force does what can be done");
+            assert!(said.stderr().contains(&format!("conflicts; {p} was moved or deleted")), "{verb}{force}: {said}");
+            let way = format!("move it back; or mkdir -p {p}, then --force does what is possible");
             assert!(said.stderr().contains(&way), "{verb}{force}: {said}");
             assert!(!world.exists("p"), "{verb}{force}");
         }

@@ -155,7 +155,7 @@ fn undo_takes_back_the_newest_act_then_the_one_before_and_redo_goes_forward() {
     let cut = text.trim_end().rfind('\n').expect("several lines") + 1;
     std::fs::write(&log, &text[..cut]).expect("a log without its last line");
     let said = world.recant("undo -y").with(1);
-    assert!(said.stderr().contains(&format!("the log has no line of the newest act, on session {}", &ids[1][16..])), "{said}");
+    assert!(said.stderr().contains(&format!("the log has no entry for the newest act, on session {}", &ids[1][16..])), "{said}");
 }
 
 /// Of a session that is named the act alone, whatever came after it; and what can never be taken back is named, with the one before.
@@ -249,7 +249,7 @@ fn undo_names_what_is_held_and_leaves_the_acts_of_others_to_them() {
     agent("undo -y").ok();
     assert_eq!(world.status(&own), "pending");
     let said = agent(&format!("undo {first} -y")).with(1);
-    assert!(said.stderr().contains("in a terminal of your own: recant undo"), "{said}");
+    assert!(said.stderr().contains("in your own terminal: recant undo"), "{said}");
     // What an agent may commit, a person takes back by its id.
     world.config("[agent]\ncommit = 'allow'\n");
     agent(&format!("commit {own}")).ok();
@@ -492,7 +492,7 @@ fn undo_without_a_terminal_wants_y_or_the_verb_that_asks_nothing() {
     recant_in(&world, "web", "commit last").ok();
     assert_snapshot!(on_stderr(&recant_in(&world, "web", "undo"), 2), @r#"
     recant: undo asks first, and there is no terminal
-            recant undo <id1~> -y asks nothing
+            recant undo <id1~> -y does not ask
     "#);
     recant_in(&world, "src", "undo -y").with(1);
     recant_in(&world, "web", "undo --dry-run").ok();
@@ -603,9 +603,9 @@ fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
     };
     let before = world.manifest();
     assert_snapshot!(on_stderr(&agent("CLAUDECODE", "commit last -y"), 1), @r"
-    recant: an agent calls (CLAUDECODE is set): a person decides what becomes real
+    recant: refused to an agent (CLAUDECODE is set): a person decides what becomes real
             nothing was changed
-            in a terminal of your own: recant commit <id1~>
+            in your own terminal: recant commit <id1~>
     ");
     for words in
         ["commit last", "rollback last", "redo last", "undo", "undo -y", "snapshot restore last", "-y snapshot restore last"]
@@ -613,7 +613,7 @@ fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
         for variable in ["RECANT_AGENT", "CODEX_THREAD_ID", "GEMINI_CLI"] {
             let said = agent(variable, words).with(1);
             let nothing = words.starts_with("undo") && said.stderr().contains("nothing to undo");
-            assert!(nothing || said.stderr().contains("in a terminal of your own: recant "), "{words}: {said}");
+            assert!(nothing || said.stderr().contains("in your own terminal: recant "), "{words}: {said}");
         }
     }
     // What is typed later reaches the session that is meant now.
@@ -624,26 +624,26 @@ fn an_agent_makes_nothing_real_unless_a_person_s_settings_allow_it() {
         ("-H web1 rollback last", "recant -H web1 rollback last\n"),
     ] {
         let said = agent("CLAUDECODE", words).with(1);
-        assert!(said.masked_err().ends_with(&format!("in a terminal of your own: {typed}")), "{words}: {said}");
+        assert!(said.masked_err().ends_with(&format!("in your own terminal: {typed}")), "{words}: {said}");
     }
     // What ends that something can be taken back is a person's, too.
     let ends = "prune -y; prune --sessions --keep 0; prune --checkpoints last; prune --snapshots --keep 0; \
                 recover deploy --finish; discard --all -y";
     for words in ends.split("; ") {
         let said = agent("CLAUDECODE", words).with(1);
-        let typed = format!("in a terminal of your own: recant {}\n", words.trim_end_matches(" -y"));
+        let typed = format!("in your own terminal: recant {}\n", words.trim_end_matches(" -y"));
         assert!(said.stderr().contains(&typed), "{words}: {said}");
     }
     // A run's own failures are told from its command's statuses.
     let said = agent("CLAUDECODE", "run --commit -- touch made -y").with(125);
-    assert!(said.stderr().contains("in a terminal of your own: recant run --commit -- touch made -y"), "{said}");
+    assert!(said.stderr().contains("in your own terminal: recant run --commit -- touch made -y"), "{said}");
     before.assert_same(&world.manifest(), "refused");
     agent("CLAUDECODE", "commit last --dry-run").ok();
     agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
     agent("CLAUDECODE", "diff last").ok();
     world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
     let said = agent("CLAUDECODE", "undo -y").with(1);
-    assert!(said.masked_err().ends_with("in a terminal of your own: recant undo <id1~>\n"), "{said}");
+    assert!(said.masked_err().ends_with("in your own terminal: recant undo <id1~>\n"), "{said}");
     agent("CLAUDECODE", "rollback last").with(1);
     world.config("[agent]\ncommit = 'refuse'\n");
     agent("CLAUDECODE", "rollback last").with(1);

@@ -336,7 +336,7 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     assert_eq!(world.call(["cat", &id, "l"]).run().ok().stdout(), "over there\n");
     assert_eq!(world.call(["cat", &id, "gone", "--before"]).run().ok().stdout(), "bye");
     assert_snapshot!(on_stderr(&world.call(["cat", &id, "gone"]).run(), 1), @r#"
-    recant: /world/tree/gone: there is nothing after session <id1>
+    recant: /world/tree/gone: nothing is there after session <id1>
             nothing was changed
             recant cat <id1~> /world/tree/gone --before shows what was there
     "#);

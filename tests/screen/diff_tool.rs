@@ -167,10 +167,10 @@ fn a_tool_may_not_write_to_sides_that_are_no_session_as_it_is_held() {
 #[test]
 fn what_a_tool_wrote_is_kept_where_the_session_does_not_take_it() {
     for (n, (line, why)) in [
-        ("run -q --session w -- sh -c 'echo theirs > conf'", "the session changed meanwhile, so it does not hold the edit"),
+        ("run -q --session w -- sh -c 'echo theirs > conf'", "the edit is not held: the session changed meanwhile"),
         ("discard -y w", ""),
         ("commit -y w", ""),
-        ("rewind w 0", "the session changed meanwhile, so it does not hold the edit"),
+        ("rewind w 0", "the edit is not held: the session changed meanwhile"),
     ]
     .into_iter()
     .enumerate()

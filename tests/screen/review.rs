@@ -1019,7 +1019,7 @@ fn a_directory_alone_takes_nothing_along_that_lies_in_it() {
     terminal.keys("o o G");
     terminal.sees("metadata alone");
     terminal.keys("r");
-    assert!(framed(&terminal.sees("Not possible")).contains("m: m/x below it is not chosen, and would go along"));
+    assert!(framed(&terminal.sees("Not possible")).contains("m: it would include m/x, which is not chosen"));
     leave_text(&terminal);
     tree.assert_same(&world.manifest(), "nothing was restored");
     terminal.keys("q").sees("end=0");
@@ -1161,8 +1161,8 @@ fn what_no_editor_can_open_is_named_and_what_a_tool_writes_is_held() {
     let Some(terminal) = review(&world, "w") else { return };
     for (path, why) in [
         ("gone", "gone: it is deleted: there is nothing to edit"),
-        ("also", "also: a symlink is held there, which no editor opens"),
-        ("bin", "bin: it is binary, and no text to edit"),
+        ("also", "also: a symlink cannot be edited"),
+        ("bin", "bin: it is binary and cannot be edited"),
     ] {
         go_to(&terminal, path);
         terminal.keys("e").sees(why);

@@ -115,7 +115,7 @@ fn a_commit_that_is_confirmed_stays_and_its_watcher_ends() {
     until("the watcher's end", || !is_there(pid));
     overdue_leaves(&world, &id);
     let said = world.call(["confirm", &id]).run().with(1);
-    assert!(said.stderr().contains("waits for no confirmation"), "{said}");
+    assert!(said.stderr().contains("is not waiting to be confirmed"), "{said}");
     world.call(["rollback", &id]).run().ok();
     before.assert_same(&world.manifest(), "taken back by hand");
 }

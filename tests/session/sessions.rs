@@ -23,7 +23,7 @@ fn a_key_that_can_be_no_id_is_refused_an_unknown_one_lists_the_nearest_and_an_am
         assert!(matches!(said.status, 1 | 2) && said.out.is_empty(), "{key:?}: {said}");
     }
     assert_snapshot!(on_stderr(&world.call(["show", "../x"]).run(), 1), @r#"
-    recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
+    recant: "../x" cannot be a session's id or name: it is empty, starts with '.' or holds '/'
             nothing was changed
             ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
     "#);
@@ -85,7 +85,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     "#);
     for (name, why) in [("last", "'last' always means the newest"), ("1st", "it does not start with a letter")] {
         let said = world.recant(&format!("session new -n {name}")).with(1);
-        assert!(said.stderr().contains(&format!("{name:?} can be no session's id or name: {why}\n")), "{said}");
+        assert!(said.stderr().contains(&format!("{name:?} cannot be a session's id or name: {why}\n")), "{said}");
     }
 }
 
@@ -320,7 +320,7 @@ fn a_store_of_another_format_is_refused_untouched() {
     assert_snapshot!(on_stderr(&world.recant("session new"), 1), @r#"
     recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
             nothing was changed
-            take the recant that made it, or another store: --store DIR, RECANT_STORE
+            use the recant that made it, or another store: --store DIR, RECANT_STORE
     "#);
     assert_eq!(world.recant("list").status, 1);
     before.assert_same(&common::manifest(&world.store()), "the store was touched");
@@ -362,11 +362,11 @@ fn two_recants_on_one_session_and_the_second_ends_at_once() {
     };
     crate::common::until("the first one's lock", held);
     assert_snapshot!(on_stderr(&world.call(["session", "write", &id, "g"]).stdin("y").run(), 6), @r#"
-    recant: session <id1> is held by another recant
+    recant: session <id1> is in use by another recant
             nothing was changed; try again when it has ended
     "#);
     assert_snapshot!(on_stderr(&world.call(["prune", "--sessions", &id]).run(), 4), @r#"
-    recant: session <id1> stays: another recant holds it
+    recant: session <id1> stays: in use by another recant
     recant: 0 sessions pruned, 0 B
     "#);
     assert_eq!(world.call(["commit", &id]).run().status, 6);
@@ -468,8 +468,8 @@ fn what_was_discarded_is_freed_at_once_by_age_by_amount_and_by_prune() {
     for id in [&now, &old, &large, &pruned] {
         assert_eq!((content(id), world.status(id)), (0, "discarded".into()));
         let said = world.call(["undo", id, "-y"]).run().with(1);
-        assert!(said.stderr().contains("what it held is freed"), "{said}");
-        assert!(world.call(["diff", id]).run().with(1).stderr().contains("what it held is gone"));
+        assert!(said.stderr().contains("its content is freed"), "{said}");
+        assert!(world.call(["diff", id]).run().with(1).stderr().contains("its content is freed"));
     }
     // What nothing brings back is a person's.
     let said = world.call(["discard", &pruned, "--now", "-y"]).env("CLAUDECODE", "1").run().with(1);
@@ -722,7 +722,7 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     assert_snapshot!(on_stderr(&said, 5), @r#"
     recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
             nothing was changed
-            recant prune --sessions <id1> drops it with all that it holds; with --dry-run it tells what that is
+            recant prune --sessions <id1> drops it with all that it holds; --dry-run shows what that is
     "#);
     assert_eq!(world.call(["prune", "--checkpoints", &id]).run(), said);
     let dry = world.call(["prune", "--sessions", &id, "--dry-run"]).run().ok();
@@ -1210,7 +1210,7 @@ fn list_shows_this_project_a_line_a_session_and_says_how_many_are_elsewhere() {
     let none = list("empty", "").ok();
     assert!(none.out.is_empty(), "{none}");
     assert!(none.masked_err() == "recant: no sessions in /world/tree/empty; 2 elsewhere: recant list --all\n", "{none}");
-    // Where the working directory is gone, all are.
+    // Where the working directory no longer exists, all are.
     let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", common::recant());
     assert_eq!(ids(&world.program("sh", ["-c", &script]).run().ok()).len(), 2);
 }
@@ -1503,7 +1503,7 @@ fn a_session_named_where_a_path_belongs_is_told_to_have_a_call_of_its_own() {
             world.recant("commit a").ok();
         }
         let said = world.recant(&words).with(1);
-        assert!(said.stderr().contains(" is a session and no path: each takes a call of its own\n"), "{said}");
+        assert!(said.stderr().contains(" is a session, not a path: use one call for each\n"), "{said}");
         assert!(said.stderr().ends_with(&format!("\n        {wanted}\n")), "{said}");
     }
     // What is there, or in the session, is a path.

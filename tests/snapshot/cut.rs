@@ -184,7 +184,7 @@ fn a_command_that_is_under_way_is_left_alone_with_what_its_session_is_to_be_made
         world.recant("prune --snapshots --keep 1").ok();
         for words in ["prune --snapshots --number 0", &format!("prune --snapshots {} --all", world.tree().display())] {
             let said = world.recant(words).with(1);
-            let why = "the session of a command on the real tree is to be made from snapshot 0";
+            let why = "snapshot 0 is needed for the session of a command on the real tree";
             assert!(said.stderr().contains(why), "{said}");
         }
         world.recant("prune -y").ok();
@@ -333,7 +333,7 @@ fn a_directory_whose_file_system_is_not_mounted_now_waits_for_that() {
     let text = |path: &Path| std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("no NUL");
     rustix::mount::mount_move(&*text(&point), &*text(&kept)).expect("it is mounted elsewhere");
     let said = world.recant("recover").with(7);
-    assert!(said.stdout().contains("nothing is mounted at ") && said.stdout().contains("mount it; "), "{said}");
+    assert!(said.stdout().contains("is no longer mounted") && said.stdout().contains("mount it; "), "{said}");
     rustix::mount::mount_move(&*text(&kept), &*text(&point)).expect("it is mounted again");
     world.recant("recover").ok();
     world.recant("rollback last").ok();

@@ -489,7 +489,7 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
         let passes = pass.map_or(Vec::new(), |pass| vec!["--pass", pass]);
         let words = [&["--store", &store, "run", "--in", "."], &passes[..], &["--", "touch", "made"]].concat();
         let said = world.call(words).run().with(125);
-        assert!(said.stderr().contains("lies where the command may write"), "{said}");
+        assert!(said.stderr().contains("where the command may write"), "{said}");
         assert!(said.stderr().contains("the command was not started"), "{said}");
         assert!(!world.exists("made") && !Path::new(&store).exists(), "{said}");
     }
@@ -497,7 +497,7 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
     world.recant("snapshot create").ok();
     let within = world.store().join("snapshots");
     let said = world.call(["run", "--in", within.to_str().expect("plain"), "--", "true"]).run().with(125);
-    assert!(said.stderr().contains("lies where the command may write"), "{said}");
+    assert!(said.stderr().contains("where the command may write"), "{said}");
     world.call(["run", "--in", ".", "--pass", &beside, "--", "touch", "made"]).run().ok();
 }
 
@@ -539,7 +539,7 @@ fn a_command_that_makes_more_than_the_limit_is_recorded() {
         world.write(format!("r/more-{i}"), "x");
     });
     let said = world.call(["run", "--in", ".", "--", "touch", "r/new"]).run().with(125);
-    assert!(said.stderr().contains("max_files under [snapshot]") && !said.stderr().contains("--all"), "{said}");
+    assert!(said.stderr().contains("raise snapshot.max_files") && !said.stderr().contains("--all"), "{said}");
     assert!(!world.exists("r/new"), "{said}");
 }
 

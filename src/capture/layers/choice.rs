@@ -70,7 +70,7 @@ pub fn may_choose(session: &Session) -> Result<(), Error> {
         }
         Status::Pending if header.imported.is_some() => ("it was imported: it is committed as it came", Some(paths())),
         Status::Pending if session.run()?.is_some_and(|run| run.in_memory) => {
-            ("its run lay in memory, as the store's file system can hold none", Some(paths()))
+            ("its run was in memory, as the store's file system cannot hold one", Some(paths()))
         }
         Status::Pending => return Ok(()),
     };

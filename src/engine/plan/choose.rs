@@ -142,10 +142,10 @@ pub fn with_needed(
                 continue;
             }
             let path = &changes.list[other].path;
-            notes.push(format!("{path}: comes along, as it is a hard link to one that was named"));
+            notes.push(format!("{path}: included, because it is a hard link to a named path"));
             to_follow.push(other);
             let under: Vec<usize> = changes.under(path).filter(|k| (rules.may)(*k) && chosen.insert(*k)).collect();
-            notes.extend(under.iter().map(|k| format!("{}: comes along, as it lies under {path}", changes.list[*k].path)));
+            notes.extend(under.iter().map(|k| format!("{}: included, because it lies under {path}", changes.list[*k].path)));
             to_follow.extend(under);
         }
     }

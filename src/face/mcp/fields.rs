@@ -40,7 +40,7 @@ impl Field {
     /// It does not fit; why.
     pub fn check(&self, value: &Value) -> Result<(), &'static str> {
         let text = |value: &Value| match value.as_str() {
-            None => Err("text is wanted"),
+            None => Err("expected text"),
             Some(text) if text.contains('\0') => Err("it holds a NUL byte"),
             Some("") if self.kind != Kind::Text => Err("it is empty"),
             Some(_) => Ok(()),
@@ -51,11 +51,11 @@ impl Field {
             Kind::Word if value.as_str().is_some_and(|word| word.starts_with('-')) => Err("it begins with '-'"),
             Kind::Word => text(value),
             Kind::Count if value.as_u64().is_some_and(|n| n <= u32::MAX.into()) => Ok(()),
-            Kind::Count => Err("a whole number from 0 is wanted"),
+            Kind::Count => Err("expected a whole number from 0"),
             Kind::Flag if value.is_boolean() => Ok(()),
-            Kind::Flag => Err("true or false is wanted"),
+            Kind::Flag => Err("expected true or false"),
             Kind::Paths => match value.as_array() {
-                None => Err("a list of texts is wanted"),
+                None => Err("expected a list of texts"),
                 Some(list) if list.is_empty() => Err("the list is empty"),
                 Some(list) => list.iter().try_for_each(text),
             },

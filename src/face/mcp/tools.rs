@@ -199,7 +199,7 @@ impl Tool {
         let given = match arguments {
             Value::Null => Map::new(),
             Value::Object(given) => given.clone(),
-            _ => return Err("arguments: an object is wanted".into()),
+            _ => return Err("arguments: expected an object".into()),
         };
         for name in given.keys() {
             if !self.fields.iter().any(|field| field.name == name) {
@@ -235,22 +235,22 @@ mod tests {
             (json!({ "step": 2 }), None),
             (json!({ "session": "k3fa" }), Some("step: it has to be given")),
             (json!({ "session": "k3fa", "step": null }), Some("step: it has to be given")),
-            (json!({ "session": "k3fa", "step": -1 }), Some("step: a whole number from 0 is wanted")),
-            (json!({ "session": "k3fa", "step": "2" }), Some("step: a whole number from 0 is wanted")),
+            (json!({ "session": "k3fa", "step": -1 }), Some("step: expected a whole number from 0")),
+            (json!({ "session": "k3fa", "step": "2" }), Some("step: expected a whole number from 0")),
             (json!({ "session": "--store=/x", "step": 2 }), Some("session: it begins with '-'")),
             (json!({ "session": "", "step": 2 }), Some("session: it is empty")),
-            (json!({ "session": 7, "step": 2 }), Some("session: text is wanted")),
+            (json!({ "session": 7, "step": 2 }), Some("session: expected text")),
             (json!({ "session": "a\0b", "step": 2 }), Some("session: it holds a NUL byte")),
-            (json!([]), Some("arguments: an object is wanted")),
+            (json!([]), Some("arguments: expected an object")),
         ] {
             assert_eq!(rewind.read(&arguments).err().as_deref(), want, "{arguments}");
         }
         let diff = find("diff").unwrap();
         assert_eq!(diff.read(&json!({ "paths": [] })), Err("paths: the list is empty".into()));
-        assert_eq!(diff.read(&json!({ "paths": "a" })), Err("paths: a list of texts is wanted".into()));
+        assert_eq!(diff.read(&json!({ "paths": "a" })), Err("paths: expected a list of texts".into()));
         assert_eq!(diff.read(&json!({ "paths": [""] })), Err("paths: it is empty".into()));
         let cat = find("cat").unwrap();
-        assert_eq!(cat.read(&json!({ "path": "a", "before": 1 })), Err("before: true or false is wanted".into()));
+        assert_eq!(cat.read(&json!({ "path": "a", "before": 1 })), Err("before: expected true or false".into()));
         assert!(cat.read(&json!({ "path": "a", "before": true })).is_ok());
         assert!(find("sessions").unwrap().read(&Value::Null).is_ok());
     }

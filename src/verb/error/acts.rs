@@ -35,10 +35,10 @@ impl Subject<'_> {
         match self {
             Subject::Session(Verb::Rollback, id) => {
                 let merges = command(format_args!("rollback {} --merge", id.tail()));
-                first + "; or " + merges + " takes this one out of files alone"
+                first + "; or " + merges + " takes only this session's lines out of files"
             }
             Subject::Session(Verb::Commit, id) => {
-                first + "; or " + command(format_args!("commit {} --merge", id.tail())) + " puts texts onto it"
+                first + "; or " + command(format_args!("commit {} --merge", id.tail())) + " merges texts with it"
             }
             _ => first,
         }
@@ -50,10 +50,10 @@ impl Subject<'_> {
         let force = if forcible { "; --force goes on, and keeps a copy of what it overwrites" } else { "" };
         match self {
             Subject::Session(_, id) => {
-                let merge = if merges { "; --merge goes on where texts merge" } else { "" };
+                let merge = if merges { "; --merge merges texts where it can" } else { "" };
                 command(format_args!("diff {} --conflicts", id.tail())) + " shows both sides" + merge + force
             }
-            Subject::Restore(_) => words("try again when nobody writes there") + force,
+            Subject::Restore(_) => words("try again when no process writes there") + force,
         }
     }
 }
@@ -85,10 +85,10 @@ pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges
 
 /// The remedy for a directory that is gone.
 fn with_directory(gone: &AbsPath) -> Remedy {
-    let made = shell(format_args!("mkdir -p {}", shell_word(gone.as_bytes()))) + ", then --force does what can be done";
+    let made = shell(format_args!("mkdir -p {}", shell_word(gone.as_bytes()))) + ", then --force does what is possible";
     let is_directory = |path: &AbsPath| path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     match gone.parent().filter(|above| !is_directory(above)) {
-        Some(obstacle) => words(format_args!("move {} away, and move it back; or ", shell_word(obstacle.as_bytes()))) + made,
+        Some(obstacle) => words(format_args!("move {} away, and the directory back; or ", shell_word(obstacle.as_bytes()))) + made,
         None => "move it back; or " + made,
     }
 }
@@ -96,22 +96,22 @@ fn with_directory(gone: &AbsPath) -> Remedy {
 /// The error for a session among the paths of another one.
 pub fn of_its_own(verb: Verb, id: &str, other: &str) -> Error {
     let [first, second] = [id, other].map(|key| command(format_args!("{} {key}", verb.word())));
-    Error::refused(format!("{other} is a session and no path: each takes a call of its own")).with_remedy(first + "; " + second)
+    Error::refused(format!("{other} is a session, not a path: use one call for each")).with_remedy(first + "; " + second)
 }
 
 /// The error for a session whose newest command failed, where nobody can be asked.
 pub fn is_failed(id: &Id, failed: Failed) -> Error {
     let (tail, failed) = (id.tail(), failed.text());
     let shows = command(format_args!("diff {tail}"));
-    let message = format!("session {tail}: {failed}, so it may hold half of what was meant");
+    let message = format!("session {tail}: {failed}, so its changes may be incomplete");
     Error::refused(message).with_remedy(shows + " shows it; -y commits it")
 }
 
 /// The error if a session could not be told yet of what was committed of it.
 pub fn untold(error: &Error, of: &Id, part: &Id) -> Error {
     let (of, part) = (of.tail(), part.tail());
-    let why = format!("session {part} is committed, and session {of} was not told yet of what left it: {error}");
-    Error::new(Kind::LeftOut, why).with_remedy(command("recover") + " tells it, as does the next verb that changes something")
+    let why = format!("session {part} is committed, but session {of} does not yet record what left it: {error}");
+    Error::new(Kind::LeftOut, why).with_remedy(command("recover") + " records it, and so does the next verb that changes something")
 }
 
 /// The error for changes that do not merge.
@@ -135,7 +135,7 @@ pub fn merges_whole() -> Error {
 
 /// The error for blocks that are to be taken back by force.
 pub fn forces_whole() -> Error {
-    Error::usage("--force overwrites whole files, and blocks are taken out of what is there")
+    Error::usage("--force overwrites whole files, so it does not work with blocks")
         .with_remedy("name whole paths, or leave --force out")
 }
 
@@ -152,52 +152,52 @@ pub fn is_in_part(id: &Id) -> Error {
 
 /// The error for picks, if something else stands there than was shown.
 pub fn picked_anew(rows: Vec<Against>) -> Error {
-    let message = "what was picked has changed since it was shown";
+    let message = "what was chosen has changed since it was shown";
     Error::new(Kind::Conflict, message).with_rows(rows).with_reason(Reason::Stale)
 }
 
 /// The error for a directory that is picked without something below it.
 pub fn would_go_along(path: &AbsPath, below: &AbsPath) -> Error {
-    let why = format!("{path}: {below} below it is not chosen, and would go along");
+    let why = format!("{path}: it would include {below}, which is not chosen");
     Error::refused(why).with_path(path).with_remedy("choose it too, or leave the directory out")
 }
 
 /// The error for a file that was changed while a call was at work.
 pub fn changed_meanwhile(path: &AbsPath) -> Error {
-    Error::refused(format!("{path}: it was changed meanwhile")).with_path(path).with_remedy("try again")
+    Error::refused(format!("{path}: changed meanwhile")).with_path(path).with_remedy("try again")
 }
 
 /// The error for an edit of what is no file.
 pub fn no_file_held(change: &Change) -> Error {
     let why = match &change.after {
         None => "it is deleted: there is nothing to edit".into(),
-        Some(state) => format!("a {} is held there, which no editor opens", sort_word(state.sort())),
+        Some(state) => format!("a {} cannot be edited", sort_word(state.sort())),
     };
     Error::refused(format!("{}: {why}", change.path)).with_path(&change.path)
 }
 
 /// The error for a binary file, in an editor.
 pub fn is_binary(path: &AbsPath) -> Error {
-    Error::refused(format!("{path}: it is binary, and no text to edit")).with_path(path)
+    Error::refused(format!("{path}: it is binary and cannot be edited")).with_path(path)
 }
 
 pub fn too_large_to_edit(path: &AbsPath) -> Error {
-    Error::refused(format!("{path}: it is too large to be edited here")).with_path(path)
+    Error::refused(format!("{path}: it is too large to edit here")).with_path(path)
 }
 
 /// The error for an edit of what a session holds no more.
 pub fn not_edited(path: &AbsPath) -> Error {
-    Error::refused(format!("{path}: the session changed meanwhile, so it does not hold the edit")).with_path(path)
+    Error::refused(format!("{path}: the edit is not held: the session changed meanwhile")).with_path(path)
 }
 
 /// The note on a directory that stays as it is.
 pub fn stays_with(path: &AbsPath, inner: &AbsPath) -> String {
-    format!("{path}: stays as it is, as {inner} in it does")
+    format!("{path}: stays as it is, because {inner} in it does")
 }
 
 /// The note on a directory that comes along.
 pub fn comes_with(path: &AbsPath, inner: &AbsPath) -> String {
-    format!("{path}: comes along, as {inner} lies in it")
+    format!("{path}: included, because {inner} lies in it")
 }
 
 /// The error for words behind a path that take no part of its change.
@@ -218,7 +218,7 @@ pub fn has_metadata(id: &Id, path: &AbsPath) -> Error {
 
 /// The error for a word that is a path and blocks of another one.
 pub fn two_meanings(path: &AbsPath, of: &AbsPath) -> Error {
-    let error = Error::usage(format!("{path}: a changed file is called that, and {of} has changes, too")).with_path(path);
+    let error = Error::usage(format!("{path}: ambiguous: a changed file has this name, and blocks of {of} are named like it")).with_path(path);
     error.with_remedy(command("review") + " shows both, and takes either")
 }
 
@@ -238,25 +238,25 @@ pub fn blocks_changed(id: &Id, path: &AbsPath, is_in: bool) -> Error {
         return error.with_remedy(shows + " shows both sides");
     }
     let merges = command(format_args!("commit {tail} --merge"));
-    error.with_remedy(shows + " shows both sides; " + merges + " puts one onto the other")
+    error.with_remedy(shows + " shows both sides; " + merges + " merges them")
 }
 
 /// The error for blocks of one of several names, to be committed.
 pub fn names_leave_together(path: &AbsPath) -> Error {
-    let error = Error::refused(format!("{path}: it has several names, which leave together")).with_path(path);
-    error.with_remedy("name it without blocks: all of them go along")
+    let error = Error::refused(format!("{path}: it has several names (hard links), which leave together")).with_path(path);
+    error.with_remedy("name it without blocks: all its names are included")
 }
 
 /// The error for blocks of one of several names, to be discarded.
 pub fn names_discard_together(id: &Id, path: &AbsPath) -> Error {
     let alone = command(format_args!("discard {} {}", id.tail(), shell_word(path.as_bytes())));
-    let error = Error::refused(format!("{path}: it has several names, which leave together")).with_path(path);
-    error.with_remedy(alone + " takes all of them out")
+    let error = Error::refused(format!("{path}: it has several names (hard links), which leave together")).with_path(path);
+    error.with_remedy(alone + " discards all of them")
 }
 
 /// The error for a part of one of several names, to be taken back.
 pub fn names_part(id: &Id, path: &AbsPath) -> Error {
-    let why = format!("{path}: it has, or had, several names, which would be files of their own");
+    let why = format!("{path}: it has, or had, several names (hard links), which a part of it would separate");
     let whole = command(format_args!("rollback {} --force {}", id.tail(), shell_word(path.as_bytes())));
     // Edited since, it would be a conflict without.
     Error::refused(why).with_path(path).with_remedy(whole + " takes it back, and keeps a copy of what is there now")
@@ -264,7 +264,7 @@ pub fn names_part(id: &Id, path: &AbsPath) -> Error {
 
 /// The error for words of a discard of which some are sessions, and some paths.
 pub fn sessions_and_paths(key: &str, path: &AbsPath, other: &str) -> Error {
-    let message = format!("{other} is a session, and {path} a path of another one: each takes a call of its own");
+    let message = format!("{other} is a session, and {path} a path of another one: use one call for each");
     let [first, second] = [format!("discard {key} PATH"), format!("discard {other}")].map(command);
     Error::refused(message).with_remedy(first + "; " + second)
 }
@@ -273,14 +273,14 @@ pub fn sessions_and_paths(key: &str, path: &AbsPath, other: &str) -> Error {
 pub fn session_and_path(id: &Id, word: &Path, path: &AbsPath) -> Error {
     let word = word.to_string_lossy();
     Error::refused(format!("{word} is a session, and a path of session {}", id.tail()))
-        .with_remedy(format!("{} means the path; a whole id the session", shell_word(path.as_bytes())))
+        .with_remedy(format!("{} means the path, a whole id means the session", shell_word(path.as_bytes())))
 }
 
 /// The error for a word that is neither a session nor a path of one. `nearest`: the path that is most like it.
 pub fn neither(id: &Id, word: &Path, nearest: Option<&AbsPath>) -> Error {
     let word = word.to_string_lossy();
     let nearest = nearest.map_or(String::new(), |nearest| format!("; the nearest is {nearest}"));
-    Error::refused(format!("{word} is no session, and session {} holds no change there{nearest}", id.tail()))
+    Error::refused(format!("{word} is not a session, and session {} holds no change there{nearest}", id.tail()))
         .with_remedy(command(format_args!("show {}", id.tail())) + " lists what it holds")
 }
 
@@ -289,7 +289,7 @@ pub const IS_DISCARDED: &str = "it is discarded already";
 /// A session that stays as it is, as it is not as it was shown.
 pub const IS_CHANGED: &str = "another recant has changed it meanwhile: look again";
 /// A session that stays as it is, as it is locked.
-pub const IS_HELD: &str = "another recant holds it";
+pub const IS_HELD: &str = "in use by another recant";
 /// A session that stays as it is, as its operation is to be recovered first.
 pub const IS_INTERRUPTED: &str = "an operation of it was interrupted";
 /// A session that stays as it is, as its commit may still be rolled back.
@@ -321,13 +321,13 @@ pub fn patch_unasked() -> Error {
 
 /// The error if there is no act to undo.
 pub fn nothing_to_undo() -> Error {
-    Error::refused("nothing to undo: no act of this project has an undo left")
+    Error::refused("nothing to undo in this project")
         .with_remedy(command("log") + " lists what was done")
 }
 
 /// The error if the newest act is no undo. `rolled_back`: the session of a rollback that is the newest act.
 pub fn nothing_to_redo(rolled_back: Option<&Id>) -> Error {
-    let error = Error::refused("nothing to redo: the newest act here is no undo");
+    let error = Error::refused("nothing to redo: the newest act here is not an undo");
     error.with_remedy(match rolled_back {
         Some(id) => command(format_args!("redo {}", id.tail())).into(),
         None => command("log") + " lists what was done",
@@ -360,7 +360,7 @@ pub fn act_of(deed: &UndoableAct, is_own: bool, command: Option<&str>) -> String
 pub fn newest_is(id: &Id, verb: Option<&str>, on: Option<u32>) -> String {
     let tail = id.tail();
     match verb {
-        Some(FREED) => format!("the newest act is {FREED} of session {tail}: nothing takes it back"),
+        Some(FREED) => format!("the newest act is {FREED} of session {tail}, which cannot be undone"),
         Some(verb) => format!("the newest act is {verb} of session {tail}: {}", command(format_args!("rewind {tail} STEP"))),
         None => {
             let back = on.map_or(format!("discard {tail}"), |on| format!("rewind {tail} {on}"));
@@ -376,7 +376,7 @@ pub fn before_it(id: &Id) -> Remedy {
 
 /// The error if the log lacks the newest act, which is on this session.
 pub fn not_in_log(id: &Id, remedy: Option<Remedy>) -> Error {
-    let error = Error::refused(format!("the log has no line of the newest act, on session {}", id.tail()));
+    let error = Error::refused(format!("the log has no entry for the newest act, on session {}", id.tail()));
     error.with_remedy(remedy.unwrap_or_else(|| command(format_args!("show {}", id.tail())).into()))
 }
 
@@ -430,15 +430,15 @@ pub fn nothing_of(header: &Header) -> Error {
 /// The error for an undo that nobody can be asked about.
 pub fn undo_unasked(id: &Id) -> Error {
     let yes = command(format_args!("undo {} -y", id.tail()));
-    Error::usage("undo asks first, and there is no terminal").with_remedy(yes + " asks nothing")
+    Error::usage("undo asks first, and there is no terminal").with_remedy(yes + " does not ask")
 }
 
 /// The state after a signal, once what was overdue was dealt with.
-pub const OVERDUE_SETTLED: &str = "what was not confirmed in time is dealt with as said; nothing else was changed";
+pub const OVERDUE_SETTLED: &str = "overdue commits were settled as reported; nothing else was changed";
 
 /// The error for a session that waits for no confirmation.
 pub fn waits_for_none(id: &Id) -> Error {
-    Error::refused(format!("session {id} waits for no confirmation"))
+    Error::refused(format!("session {id} is not waiting to be confirmed"))
 }
 
 /// The error for a session that was rolled back, as nobody confirmed it. `at`: when.

@@ -14,15 +14,15 @@ use crate::verb::agent::fault::Place;
 /// The error for a project whose turns were noted at another path.
 pub fn turns_moved(directory: &AbsPath, former: &AbsPath) -> Error {
     let [from, to] = [directory, former].map(|path| shell_word(path.as_bytes()));
-    let error = Error::refused(format!("{directory}: its turns are those of {former}, from which it was moved"));
+    let error = Error::refused(format!("{directory}: its turns were recorded at {former}, before it was moved"));
     error.with_remedy("move it back to take them back: " + shell(format_args!("mv {from} {to}")))
 }
 
 /// The error for a project without turns; `held`: a session in which an agent is held there.
 pub fn no_turns(directory: &AbsPath, held: Option<&Header>) -> Error {
-    let install = || command("agent status") + " tells which agents have recant's hooks, and " + command("agent install AGENT");
+    let install = || command("agent status") + " shows which agents have recant's hooks, and " + command("agent install AGENT");
     let remedy = held.map_or_else(|| install() + " adds them", of_held);
-    Error::refused(format!("{directory}: no turn of an agent is known here")).with_remedy(remedy)
+    Error::refused(format!("{directory}: no turns of agents are recorded here")).with_remedy(remedy)
 }
 
 /// The way to the turns of an agent that is held.
@@ -46,12 +46,12 @@ pub fn snapshots_gone(directory: &AbsPath) -> Error {
 pub fn no_turn(n: u64, is_dropped: bool) -> Error {
     let keeps = "older turns are dropped: agent.keep and snapshot.max_size in the settings say how many are kept";
     let remedy = if is_dropped { keeps.into() } else { list_turns() };
-    Error::refused(format!("there is no turn {n} here")).with_remedy(remedy)
+    Error::refused(format!("no turn {n} here")).with_remedy(remedy)
 }
 
 /// The error if there is nothing to take back.
 pub fn all_turns_back() -> Error {
-    Error::refused("no turn here has changed something that is not taken back").with_remedy(list_turns())
+    Error::refused("nothing to take back: no turn here has changes left").with_remedy(list_turns())
 }
 
 fn list_turns() -> Remedy {
@@ -61,7 +61,7 @@ fn list_turns() -> Remedy {
 /// The error that nothing is known of what was there before a turn.
 pub fn turn_not_covered(turn: &Turn) -> Error {
     let n = turn.head.n;
-    let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was whole");
+    let why = turn.failed.as_deref().unwrap_or("it began before its snapshot was complete");
     let problem = Error::refused(format!("turn {n} is not covered: {why}"));
     match turn.before {
         Some(_) => problem.with_remedy(command(format_args!("agent diff {n}")) + " shows what is known of it"),
@@ -79,7 +79,7 @@ pub fn not_of_turn(path: &AbsPath, n: u64) -> Error {
     let shows = |n: u64| command(format_args!("agent diff {n}"));
     match second_number("diff", path) {
         Some((error, second)) => error.with_remedy(shows(second) + format!(" shows turn {second}")),
-        None => Error::refused(format!("{path}: neither turn {n} nor the project has it"))
+        None => Error::refused(format!("{path}: neither in turn {n} nor in the project"))
             .with_path(path)
             .with_remedy(shows(n) + format!(" shows all that turn {n} changed")),
     }
@@ -88,18 +88,18 @@ pub fn not_of_turn(path: &AbsPath, n: u64) -> Error {
 /// The error for a path that neither the turns nor the project has. `n`: the turn that was named.
 pub fn not_of_turns(path: &AbsPath, n: Option<u64>) -> Error {
     if let (Some(n), Some((error, _))) = (n, second_number("undo", path)) {
-        let later = words(format_args!("turn {n} goes back with all later ones: "));
+        let later = words(format_args!("turn {n} is taken back with all later ones: "));
         return error.with_remedy(later + command(format_args!("agent undo {n}")));
     }
-    let problem = Error::refused(format!("{path}: neither the turns nor the project has it")).with_path(path);
-    problem.with_remedy(command("agent undo --dry-run -v") + " lists what would go back")
+    let problem = Error::refused(format!("{path}: neither in the turns nor in the project")).with_path(path);
+    problem.with_remedy(command("agent undo --dry-run -v") + " lists what would be taken back")
 }
 
 /// The error for a second number, which is no path of the working directory, and that number.
 fn second_number(verb: &str, path: &AbsPath) -> Option<(Error, u64)> {
     working_directory().ok().filter(|here| path.parent().as_ref() == Some(here))?;
     let n: u64 = std::str::from_utf8(path.name()).ok()?.parse().ok()?;
-    Some((Error::new(Kind::Usage, format!("agent {verb} takes one number, and {n} is no path here")), n))
+    Some((Error::new(Kind::Usage, format!("agent {verb} takes one number, and {n} is not a path here")), n))
 }
 
 /// Adds the project whose paths may be named.
@@ -116,7 +116,7 @@ pub fn turn_pruned(directory: &AbsPath, turn: u64, snapshot: u64) -> Error {
 /// The error if nobody can be asked about an undo.
 pub fn turns_unasked(n: u64) -> Error {
     let problem = Error::new(Kind::Usage, "agent undo asks first, and there is no terminal");
-    problem.with_remedy(command(format_args!("agent undo {n} -y")) + " asks nothing")
+    problem.with_remedy(command(format_args!("agent undo {n} -y")) + " does not ask")
 }
 
 /// An undo after "cannot".
@@ -160,8 +160,8 @@ pub fn snapshot_message(of: Option<(When, &Head)>) -> String {
 /// Things that no hook covers.
 pub const NOT_COVERED: [&str; 4] = [
     "files outside of the project",
-    "version control's own directories, as .git, and repositories inside",
-    "what git ignores and is built, downloaded or over 1 MiB, as target",
+    "version control's own directories, such as .git, and repositories inside",
+    "ignored files that are built, downloaded or over 1 MiB, such as target",
     "what an agent writes before its hooks are called, or while they are off",
 ];
 
@@ -194,9 +194,9 @@ pub fn unnamed_program(why: Unnamed<'_>) -> Error {
         Unnamed::Unknown(error) => refused(&reason(error)),
         Unnamed::Replaced => refused("it was replaced or removed since it was started").with_remedy("try again"),
         Unnamed::OtherName => {
-            refused("its name is not recant, by which hooks are found again").with_remedy("call it by that name")
+            refused("it is not named recant, by which its hooks are found").with_remedy("call it by that name")
         }
-        Unnamed::NoText => refused("its path is no text in UTF-8"),
+        Unnamed::NoText => refused("its path is not valid UTF-8"),
     }
 }
 
@@ -204,7 +204,7 @@ pub fn unnamed_program(why: Unnamed<'_>) -> Error {
 pub fn edit_unasked(deed: &str, call: &str) -> Error {
     let problem = Error::new(Kind::Usage, format!("agent {deed} asks first, and there is no terminal"));
     let [shows, goes] = ["--dry-run", "-y"].map(|option| command(format_args!("{call} {option}")));
-    problem.with_remedy(shows + " shows the edit; " + goes + " asks nothing")
+    problem.with_remedy(shows + " shows the edit; " + goes + " does not ask")
 }
 
 /// An edit after "cannot".
@@ -217,5 +217,5 @@ pub const NEW_SETTINGS: &str = "the new settings";
 
 /// The error for settings that somebody else writes.
 pub fn written_now(path: &AbsPath) -> Error {
-    Error::at(Kind::Refused, path, "somebody else writes it at this moment").with_remedy("try again")
+    Error::at(Kind::Refused, path, "another process is writing it").with_remedy("try again")
 }

@@ -21,7 +21,7 @@ pub fn no_agent(known: &[&str]) -> String {
 
 /// The remedy where no event of an agent came.
 pub fn start(agent: &str) -> Remedy {
-    format!("start {agent}, and ask again").into()
+    format!("start {agent}, then run this again").into()
 }
 
 /// The command that installs an agent's hooks.
@@ -36,7 +36,7 @@ pub fn look_at_hooks(agent: &str) -> Remedy {
 
 /// The way out where no other store is found: a container can be given a place that is not on its own disk.
 pub fn volume() -> Remedy {
-    "put the store on another file system; of a container: " + shell("-v recant:/recant -e RECANT_STORE=/recant")
+    "put the store on another file system; for a container: " + shell("-v recant:/recant -e RECANT_STORE=/recant")
 }
 
 /// The command that builds recant for other machines.
@@ -68,5 +68,5 @@ fn as_root(command: &str) -> Command {
 
 /// The error of a snapshot of one file that has another number of them.
 pub fn miscounted(files: u64) -> Error {
-    Error::new(Kind::Damaged, format!("of one file, the snapshot has {files}")).without_state()
+    Error::new(Kind::Damaged, format!("the snapshot of one file has {files} files")).without_state()
 }

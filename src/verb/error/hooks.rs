@@ -11,7 +11,7 @@ fn install(agent: Agent, scope: Scope) -> Command {
 }
 
 pub fn not_in_path(calls: &str, path: &AbsPath) -> Fault {
-    Fault::new(format!("{calls} is not in PATH: the hooks of {path} call nothing"))
+    Fault::new(format!("{path}: its hooks call {calls}, which is not in PATH"))
 }
 
 pub fn not_startable(calls: &str, agent: Agent, scope: Scope) -> Fault {
@@ -19,27 +19,27 @@ pub fn not_startable(calls: &str, agent: Agent, scope: Scope) -> Fault {
 }
 
 pub fn another_recant(calls: &str, path: &AbsPath) -> Fault {
-    Fault { sort: Sort::Another, ..Fault::new(format!("the hooks of {path} call another recant, {calls}")) }
+    Fault { sort: Sort::Another, ..Fault::new(format!("{path}: its hooks call another recant, {calls}")) }
 }
 
 pub fn incomplete(path: &AbsPath, agent: Agent, scope: Scope) -> Fault {
-    Fault::new(format!("the hooks of {path} are not all there")).with(install(agent, scope))
+    Fault::new(format!("{path}: some of its hooks are missing")).with(install(agent, scope))
 }
 
 pub fn none(agent: Agent) -> Fault {
-    let remedy = install(agent, Scope::User) + " adds them; those of a plugin are not seen here";
-    Fault::new("no hooks are in its settings").with(remedy)
+    let remedy = install(agent, Scope::User) + " adds them; hooks of a plugin are not seen here";
+    Fault::new("its settings have no hooks").with(remedy)
 }
 
 pub fn twice(agent: Agent) -> Fault {
     let remove = command(format_args!("agent uninstall {}", agent.word()));
-    Fault::new("each event comes once for each file").with(remove + " removes your own, where the project's are enough")
+    Fault::new("each event comes once for each settings file").with(remove + " removes your own, if the project's are enough")
 }
 
 pub fn no_event(agent: Agent) -> Fault {
-    Fault { sort: Sort::NoEvent, ..Fault::new(format!("no event was ever seen: start {}, and ask again", agent.name)) }
+    Fault { sort: Sort::NoEvent, ..Fault::new(format!("no event has come yet: start {}, then ask again", agent.name)) }
 }
 
 pub fn last_failed() -> Fault {
-    Fault::new("the last event was not dealt with, as the error tells")
+    Fault::new("the last event failed: see the error")
 }

@@ -15,7 +15,7 @@ pub fn cannot_export(id: &Id, conflicts: &[Conflict]) -> Error {
 /// The error for a session that came here, and would conflict with the tree.
 pub fn cannot_go_in(verb: Verb, id: &Id, status: Status, conflicts: &[Conflict]) -> Error {
     let (status, diff) = (status.word(), command(format_args!("diff {}", id.tail())));
-    let state = format!("the session is here and {status}, and the tree as it was; {diff} shows it");
+    let state = format!("the session is imported, {status}, and the tree is as it was; {diff} shows it");
     against(verb.infinitive(), id, conflicts).with_state(state)
 }
 

@@ -17,31 +17,31 @@ pub fn nothing_fits(variable: &str, first: Option<(&AbsPath, &str)>, count: usiz
 
 pub const NO_GLOB: &str = "no glob of agent.policy names it";
 pub const SETTINGS: &str = "recant's own settings or store lie there";
-pub const MARKS_PROJECT: &str = "its name makes a project, or belongs to version control";
+pub const MARKS_PROJECT: &str = "its name marks a project, or belongs to version control";
 pub const REPOSITORY: &str = "it lies in what git takes for a repository";
-pub const AGENTS: &str = "it is an agent's own, or lies in a directory of its own";
-pub const NO_FILE: &str = "it is, or was, no ordinary file or directory";
+pub const AGENTS: &str = "it belongs to an agent, or lies in a directory of an agent";
+pub const NO_FILE: &str = "it is, or was, not an ordinary file or directory";
 pub const NAMES: &str = "the file has other names";
-pub const MODE: &str = "others may write to it then, or it has set-id or sticky bits";
+pub const MODE: &str = "its mode lets others write to it, or has set-id or sticky bits";
 pub const OWNER: &str = "it has another owner or group";
 pub const ATTRIBUTES: &str = "its extended attributes change, or its capabilities";
 pub const DENIED: &str = "commit.deny names it";
 pub const PROGRAM: &str = "a program in a directory of programs";
-pub const WITH_NAMES: &str = "what does not fit would come along";
+pub const WITH_NAMES: &str = "it would include what does not fit";
 
 /// The reason for a directory that goes, as something in it waits.
 pub fn holds_what_waits(below: &AbsPath) -> String {
-    format!("{below} waits, which lies in it")
+    format!("{below} in it waits")
 }
 
 /// The reason for what lies in a new directory that waits.
 pub fn lies_in_what_waits(above: &AbsPath) -> String {
-    format!("{above} waits, in which it lies")
+    format!("it lies in {above}, which waits")
 }
 
 /// The reason for an end of a rename whose other end waits.
 pub fn other_end_waits(other: &AbsPath) -> String {
-    format!("a rename, and {other} waits")
+    format!("it was renamed, and {other} waits")
 }
 
 /// The reason for what exceeds the number of paths.

@@ -51,6 +51,6 @@ fn unasked(what: &str, size: u64, shows: Command) -> Error {
 
 /// The error if there are other snapshots by now.
 pub fn others_than_asked(directory: &AbsPath) -> Error {
-    let problem = Error::refused(format!("{directory}: its snapshots are others than were asked about"));
+    let problem = Error::refused(format!("{directory}: its snapshots have changed since the question"));
     problem.with_path(directory).with_remedy("try again")
 }

@@ -44,8 +44,8 @@ pub fn not_noted(why: Error, ending: Ending) -> Error {
 
 /// The error for a service inside a run, which holds what it changes already.
 pub fn serves_inside(id: &str) -> Error {
-    let why = format!("this runs inside the run of session {id} already, which holds its changes: --serve has nothing to begin");
-    not_started(Error::usage(why).with_remedy("begin it in the background there: COMMAND &"))
+    let why = format!("--serve does not work inside the run of session {id}, which holds all changes already");
+    not_started(Error::usage(why).with_remedy("start it in the background: COMMAND &"))
 }
 
 /// The program that is started for the door of a run.
@@ -78,9 +78,9 @@ pub const AGENT_S_CREDENTIALS: &str = "an agent's credentials";
 /// The error for a path to hide that the session holds in another place, or has deleted.
 pub fn moved_secret(path: &AbsPath, is_closed: bool) -> Error {
     let problem =
-        Error::refused(format!("{path}: the session has deleted or moved it: what is to be hidden may lie elsewhere in it"));
-    let open = || words(format_args!("--open {} goes on, and closes nothing of it", shell_word(path.as_bytes())));
-    if is_closed { problem.with_remedy(open()) } else { problem.with_remedy("leave --hide away, or begin another session") }
+        Error::refused(format!("{path}: the session has deleted or moved it, so its content may be elsewhere in the session"));
+    let open = || words(format_args!("--open {} goes on without closing it", shell_word(path.as_bytes())));
+    if is_closed { problem.with_remedy(open()) } else { problem.with_remedy("leave out --hide, or begin another session") }
 }
 
 /// The warning about links of a run that stand for hidden files.
@@ -107,9 +107,9 @@ pub fn no_glob(glob: &str, why: &dyn Display) -> Error {
 
 /// The error for an act on the tree inside the run of session `id`, where a person outside decides it.
 pub fn decided_outside(id: &str) -> Error {
-    let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+    let message = format!("inside the run of session {id}, nothing reaches the real tree");
     let tail = id.rsplit('-').next().unwrap_or(id);
-    Error::refused(message).with_remedy("the person outside does that: " + command(format_args!("review {tail}")))
+    Error::refused(message).with_remedy("a person does that outside: " + command(format_args!("review {tail}")))
 }
 
 /// The warning about an `--open` path that nothing closes.
@@ -120,20 +120,20 @@ pub fn opens_nothing(path: &Path) -> String {
 /// The error for a `--pass` path that is missing.
 pub fn no_pass(missing: &Path) -> Error {
     let (path, word) = (missing.display(), shell_word(missing.as_os_str().as_bytes()));
-    let error = Error::refused(format!("--pass {path}: nothing is there that could be written to"));
-    error.with_path(path).with_remedy("make the directory first: " + shell(format_args!("mkdir -p {word}")))
+    let error = Error::refused(format!("--pass {path}: it does not exist"));
+    error.with_path(path).with_remedy("make it first: " + shell(format_args!("mkdir -p {word}")))
 }
 
 /// The error for a store that the command could write to: Landlock cannot exempt a place below a writable directory.
 pub fn open_store(store: &AbsPath, place: &AbsPath) -> Error {
-    let error = Error::refused(format!("the store, {store}, lies where the command may write: {place}")).with_path(store);
+    let error = Error::refused(format!("{store}: the store lies in {place}, where the command may write")).with_path(store);
     error.with_remedy("use another store: --store DIR, RECANT_STORE")
 }
 
 /// The error for a directory of too many files, with the setting of the limit: a run has no option for it.
 pub fn over_limit(why: Error, limit: u64) -> Error {
-    let setting = words(format_args!("a higher limit is max_files under [snapshot] in the settings (now {limit}); "));
-    why.with_remedy(setting + command("config") + " names the file; or name a directory further down")
+    let setting = words(format_args!("raise snapshot.max_files (now {limit}) in the settings; "));
+    why.with_remedy(setting + command("config") + " names their file; or name a directory further down")
 }
 
 /// The command that goes back to the snapshot from before a run.
@@ -174,7 +174,7 @@ pub fn cut_off(why: Error, id: &Id) -> Error {
 }
 
 /// The state after a signal, once runs that were cut off were recovered.
-pub const RUNS_SETTLED: &str = "the run that was cut off is dealt with as said; nothing else was changed";
+pub const RUNS_SETTLED: &str = "the run that was cut off was settled as reported; nothing else was changed";
 
 /// The error if the store is gone.
 pub fn store_gone(store: &AbsPath) -> Error {
@@ -183,7 +183,7 @@ pub fn store_gone(store: &AbsPath) -> Error {
 
 /// The error for a directory of a run whose file system is not mounted.
 pub fn not_mounted(directory: &AbsPath, mount: &AbsPath) -> Error {
-    let why = format!("{directory}: nothing is mounted at {mount}, as was when it began");
+    let why = format!("{directory}: the file system at {mount} is no longer mounted");
     Error::new(Kind::Stuck, why).without_state().with_path(directory).with_remedy("mount it")
 }
 
@@ -198,7 +198,7 @@ pub fn lost(run: &Collected) -> Option<String> {
     let id = &run.id;
     Some(match run.lost.as_ref()? {
         Lost::Command { head } => format!(
-            "the machine went down while a command ran in session {id}: what that had changed is lost; the session stands at step {head}"
+            "the machine went down while a command ran in session {id}: what that had changed is lost; the session is at step {head}"
         ),
         Lost::Memory => format!("the run of session {id} was cut off; what it had changed lay in memory and is lost"),
         Lost::Record(held) => format!(

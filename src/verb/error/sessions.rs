@@ -35,13 +35,13 @@ pub fn not_confirmed() -> Error {
 
 /// The error for a session whose run cannot be collected, as it is under way.
 pub fn runs(id: &Id) -> Error {
-    not_now(id, "a run of it is under way; what it changes is known when it has ended")
+    not_now(id, "its run has not ended; what it changes is not known before")
 }
 
 /// The error for a commit of what it has just collected, and nobody has seen.
 pub fn just_collected(id: &Id) -> Error {
     let [diff, commit] = ["diff", "commit"].map(|verb| command(format_args!("{verb} {}", id.tail())));
-    let error = not_now(id, "its run was cut off, and may have done half of its work");
+    let error = not_now(id, "its run was cut off, so its changes may be incomplete");
     error.with_remedy(diff + " shows it; " + commit + " commits it")
 }
 
@@ -57,7 +57,7 @@ pub const MISSING: &str = "it is missing";
 pub const COMMIT_MORE: &str = "commit more of";
 
 /// The state after a signal, once what had been interrupted was recovered.
-pub const RECOVERED: &str = "what had been interrupted is recovered as said; nothing else was changed";
+pub const RECOVERED: &str = "interrupted operations were recovered as reported; nothing else was changed";
 
 /// The error for a reader, if another recant changed the session meanwhile.
 pub fn at_work(id: &Id) -> Error {
@@ -67,13 +67,13 @@ pub fn at_work(id: &Id) -> Error {
 
 /// The error for a session that nobody has decided about in time.
 pub fn undecided(id: &Id) -> Error {
-    Error::new(Kind::Busy, format!("nobody has decided about session {} yet", id.tail()))
+    Error::new(Kind::Busy, format!("session {} is not decided yet", id.tail()))
 }
 
 /// The error for what cannot be done inside a run.
 pub fn is_inside(inside: &Inside) -> Error {
     let session = &inside.session;
-    Error::refused(format!("this is inside the run of session {session}, where recant only runs commands, and looks"))
+    Error::refused(format!("inside the run of session {session}, recant only runs commands and shows changes"))
         .with_remedy("do it outside, when the run has ended")
 }
 
@@ -81,28 +81,28 @@ pub fn is_inside(inside: &Inside) -> Error {
 pub fn no_project() -> Error {
     let there = std::env::current_dir().and_then(|dir| dir.join(".").metadata());
     let is_closed = there.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
-    let why = if is_closed { "you may not enter the working directory" } else { "the working directory is gone" };
+    let why = if is_closed { "you may not enter the working directory" } else { "the working directory no longer exists" };
     Error::refused(format!("cannot tell which project this is: {why}"))
         .with_remedy("cd into the project, or name a session by its ID (" + command("list --all") + ")")
 }
 
 /// The error for an agent, with the command for the person.
 pub fn refused(variable: &str, command: Command) -> Error {
-    let message = format!("an agent calls ({variable} is set): a person decides what becomes real");
-    Error::refused(message).with_remedy("in a terminal of your own: " + command)
+    let message = format!("refused to an agent ({variable} is set): a person decides what becomes real");
+    Error::refused(message).with_remedy("in your own terminal: " + command)
 }
 
 /// The error for an agent that would drop a session in which a person made something.
 pub fn a_persons(variable: &str, id: &Id) -> Error {
     let (tail, typed) = (id.tail(), command(format_args!("discard {}", id.tail())));
-    let message = format!("an agent calls ({variable} is set): a person made some of session {tail}");
-    Error::refused(message).with_remedy("in a terminal of your own: " + typed)
+    let message = format!("refused to an agent ({variable} is set): a person made some of session {tail}");
+    Error::refused(message).with_remedy("in your own terminal: " + typed)
 }
 
 /// The error for an agent that would go on in a session that a person began.
 pub fn begun_by_a_person(variable: &str, header: &Header) -> Error {
     let (tail, fork) = (header.id.tail(), command(format_args!("fork {}", header.id.tail())));
-    let message = format!("an agent calls ({variable} is set): a person began session {tail}");
+    let message = format!("refused to an agent ({variable} is set): a person began session {tail}");
     let remedy = match header.origin {
         Origin::Captured => fork + " begins one of your own as it is",
         Origin::Staged => command("session new") + " begins one of your own",
@@ -121,7 +121,7 @@ pub fn waits(header: &Header, due: Time, act: &str) -> Error {
 /// The error for `ID@N` if the session stands at another step.
 pub fn gone_on(header: &Header, step: u32) -> Error {
     let (head, tail) = (header.head(), header.id.tail());
-    let error = Error::refused(format!("session {tail} stands at step {head}, and not at {step}"));
+    let error = Error::refused(format!("session {tail} is at step {head}, not at step {step}"));
     error.with_remedy(match step < header.next_step() {
         true => command(format_args!("diff {tail} --since {step}")) + " shows what came since",
         false => command(format_args!("steps {tail}")).into(),
@@ -285,15 +285,15 @@ pub fn step_0(id: &Id) -> Error {
 pub fn nothing_there(id: &Id, path: &AbsPath, before: bool) -> Error {
     let cat = format!("cat {} {}", id.tail(), shell_word(path.as_bytes()));
     let (when, remedy) = match before {
-        true => ("before", command(cat) + " shows what is to be there"),
+        true => ("before", command(cat) + " shows what the session puts there"),
         false => ("after", command(cat + " --before") + " shows what was there"),
     };
-    Error::refused(format!("{path}: there is nothing {when} session {id}")).with_path(path).with_remedy(remedy)
+    Error::refused(format!("{path}: nothing is there {when} session {id}")).with_path(path).with_remedy(remedy)
 }
 
 /// The reason why a snapshot is damaged.
 pub fn snapshot_unread(n: u64, why: &str) -> String {
-    format!("of its snapshots, {n} cannot be read: {why}")
+    format!("snapshot {n} cannot be read: {why}")
 }
 
 /// The reason why a directory of snapshots in the store is damaged.
@@ -318,7 +318,7 @@ pub fn unreadable(path: &AbsPath, why: &str) -> Error {
 
 /// The error for a session whose content was freed.
 pub fn content_gone(id: &Id) -> Error {
-    Error::refused(format!("session {id} is discarded: what it held is gone"))
+    Error::refused(format!("session {id} is discarded, and its content is freed"))
 }
 
 /// The error for a word that means no session, and cannot be the name of a new one.
@@ -379,8 +379,8 @@ pub fn a_persons_service(variable: &str, id: &Id, service: &UnderWay) -> Error {
     let name = service.service().unwrap_or_default();
     let stop = command(format_args!("run --session {} --stop {name}", id.tail()));
     let what = format!("a person began {name} in session {} (since {})", id.tail(), service.since());
-    let error = Error::new(Kind::Busy, format!("an agent calls ({variable} is set): {what}"));
-    error.with_remedy("in a terminal of your own: " + stop)
+    let error = Error::new(Kind::Busy, format!("refused to an agent ({variable} is set): {what}"));
+    error.with_remedy("in your own terminal: " + stop)
 }
 
 /// The error for what a command cannot have in a run that it joins.
@@ -399,7 +399,7 @@ pub fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, Remedy
         Status::RolledBack if header.origin == Origin::Captured && header.may_reopen() && !in_memory => None,
         Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
         Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
-        Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),
+        Status::Pending if in_memory => Some(("its run was in memory, as the store's file system cannot hold one", first())),
         Status::Pending => None,
         Status::Committed => Some(("it is committed", another())),
         Status::RolledBack => Some(("it is rolled back", another())),
@@ -445,7 +445,7 @@ pub fn asked_to_stop(asked: impl Display) -> Error {
 
 /// The error for a name that a session cannot have.
 pub fn bad_name(name: &str, why: &str) -> Error {
-    Error::usage(format!("{name:?}: no name for a session: {why}"))
+    Error::usage(format!("{name:?} cannot be a session's name: {why}"))
 }
 
 /// The error for a session without a record of its run.
@@ -456,7 +456,7 @@ pub fn has_no_steps(id: &Id) -> Error {
 /// The error for a step that leaves nothing.
 pub fn nothing_to_begin_with(id: &Id, step: u32) -> Error {
     let begins = command("run --session NAME -- COMMAND");
-    let held = format!("step {step} of session {id} holds nothing that a session could begin with");
+    let held = format!("step {step} of session {id} holds nothing to begin a session with");
     Error::refused(held).with_remedy(begins + " begins one")
 }
 

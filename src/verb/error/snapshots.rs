@@ -30,13 +30,13 @@ pub fn restore_of_path(directory: &AbsPath, path: &str) -> Command {
 
 /// The error for a path outside of the directory of the snapshots.
 pub fn lies_elsewhere(path: &AbsPath, directory: &AbsPath) -> Error {
-    let problem = Error::refused(format!("{path}: it does not lie in {directory}")).with_path(path);
+    let problem = Error::refused(format!("{path}: not in {directory}")).with_path(path);
     problem.with_remedy("--dir DIR names another directory's snapshots")
 }
 
 /// The error for a path that neither the snapshot nor the directory has.
 pub fn nowhere(path: &AbsPath, directory: &AbsPath) -> Error {
-    let problem = Error::refused(format!("{path}: neither the snapshot nor the directory has it")).with_path(path);
+    let problem = Error::refused(format!("{path}: neither in the snapshot nor in the directory")).with_path(path);
     problem.with_remedy(command(format_args!("snapshot show N -v{}", dir(directory))) + " lists what is in a snapshot")
 }
 
@@ -65,18 +65,18 @@ pub fn without_vcs(directory: &AbsPath, n: u64) -> Error {
 
 /// The error for a word that can be no label.
 pub fn no_label(label: &str, why: impl Display) -> Error {
-    Error::refused(format!("{label:?} can be no label: {why}"))
+    Error::refused(format!("{label:?} cannot be a label: {why}"))
 }
 
 /// The error for an empty key.
 pub fn no_key() -> Error {
-    let remedy = "name the turn or task that it is for; without --once each call takes one";
-    Error::refused("\"\" can be no key: it is empty, and every later call would find it").with_remedy(remedy)
+    let remedy = "name a turn or task; without --once each call takes a snapshot";
+    Error::refused("--once: the key is empty").with_remedy(remedy)
 }
 
 /// The error for a snapshot that is still needed.
 pub fn is_needed(directory: &AbsPath, n: u64) -> Error {
-    let why = format!("{directory}: the session of a command on the real tree is to be made from snapshot {n}");
-    let remedy = "let the command end first; of one that was cut off " + command("recover") + " makes it";
+    let why = format!("{directory}: snapshot {n} is needed for the session of a command on the real tree");
+    let remedy = "let the command end first; if it was cut off, " + command("recover") + " makes the session";
     Error::refused(why).with_path(directory).with_remedy(remedy)
 }

@@ -347,7 +347,7 @@ impl Scene {
             1 | 3 | 7 => {}
             status => panic!("{}: status {status}", act.what),
         }
-        if said.stderr().contains("was not told yet of what left it") {
+        if said.stderr().contains("does not yet record what left it") {
             self.recant(&["recover"], "");
             self.look_again();
         }

@@ -24,9 +24,9 @@ const CHANGES: usize = 2 << 10;
 /// Asks for a commit. `here`: the working directory.
 pub fn ask(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: &str, told: &Told) -> Outcome {
     if let Some(id) = inside() {
-        let why = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+        let why = format!("inside the run of session {id}, nothing reaches the real tree");
         let tail = id.rsplit('-').next().unwrap_or(&id);
-        let outside = format!("the person outside does that: {}", command(format_args!("review {tail}")));
+        let outside = format!("a person does that outside: {}", command(format_args!("review {tail}")));
         return Outcome::refused("refused", why).with("remedy", outside);
     }
     let paths: Vec<PathBuf> = asked.texts("paths").into_iter().map(PathBuf::from).collect();

@@ -39,7 +39,7 @@ pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str)
         _ => return Outcome::refused("usage", "give shell, or cursor for output of an earlier command"),
     };
     if let Some(id) = inside() {
-        let why = format!("this is inside the run of session {id}, which holds what every command changes: run it by yourself");
+        let why = format!("the run of session {id} already holds what every command changes: run it without hold_run");
         return Outcome::refused("refused", why);
     }
     let before = kept.last.get();

@@ -16,7 +16,7 @@ pub fn of(child: &Child, asked: &Asked, words: &[OsString], key: &str, told: &To
     let (from, mark) = match asked.text("cursor").map(cursor) {
         None => (0, None),
         Some(Some((from, mark))) => (from, Some(mark)),
-        Some(None) => return Outcome::refused("usage", "cursor: 'next' of the answer before is wanted"),
+        Some(None) => return Outcome::refused("usage", "cursor: expected 'next' of the previous answer"),
     };
     let Chunk { mut before, bytes, is_failed, has_more } = match child.chunk(words, from, BYTES) {
         Ok(chunk) => chunk,

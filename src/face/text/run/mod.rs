@@ -106,7 +106,7 @@ fn end_service(call: &Call, key: &str, name: &str) -> Result<Ended, Error> {
 
 fn hold(call: &Call, args: &args::Run, aim: Aim<'_>, program: Program, service: Option<&Service>) -> Result<Ended, Error> {
     if let Some(id) = inside() {
-        call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
+        call.out.note(format_args!("already inside the run of session {id}, which holds its changes"));
         return Err(exec(args));
     }
     if let Some(parent) = args.parent.filter(|parent| !interrupt::end_with(*parent, Signal::TERM)) {
