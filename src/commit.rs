@@ -183,7 +183,7 @@ impl Moves for Inward {
                 self.given_back.push(change.path.clone());
                 return Ok(Some(self.give_back(change, index, found)));
             } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
-                let why = "what was committed here is lost: somebody had changed it before the rollback".to_owned();
+                let why = "what was committed here is lost: it was changed before the rollback".to_owned();
                 self.rest.left.push((change.path, why));
             } else {
                 return Ok(Some(self.inward(change, index, side)));
@@ -197,7 +197,7 @@ impl Moves for Inward {
         if let [first, others @ ..] = &given_back[..] {
             let more =
                 if others.is_empty() { String::new() } else { format!(" (and {} more)", settings::grouped(others.len() as u64)) };
-            rest.notes.push(format!("{first}{more}: as it was before the rollback, which had overwritten it"));
+            rest.notes.push(format!("{first}{more}: restored as it was before the rollback, which had overwritten it"));
         }
         if !refused.is_empty() {
             return Err(crate::engine::refused(refused).with_reason(Reason::Denied));

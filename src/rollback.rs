@@ -90,7 +90,7 @@ impl Moves for Outward {
             }
             if let (Kept::Blob { unlinked: true, .. } | Kept::ObjectCopy, Some(state)) = (&original.kept, &original.state) {
                 let why =
-                    format!("taken back as a {} of its own: its other names are not linked with it", sort_word(state.sort()));
+                    format!("taken back as a separate {}: it is not linked with its other names", sort_word(state.sort()));
                 self.rest.left.push((change.path.clone(), why));
             }
             return Ok(Some(outward(change, original, index)));

@@ -86,7 +86,7 @@ fn untrusted(program: &Path, project: &AbsPath) -> Option<String> {
         return Some(format!("{} are switched off in Codex CLI: /hooks in it switches them on", count(off)));
     }
     (untrusted > 0).then(|| {
-        format!("Codex CLI passes over {} that nobody has trusted: /hooks in it shows and trusts them", count(untrusted))
+        format!("Codex CLI skips {} that are not trusted: /hooks in it shows and trusts them", count(untrusted))
     })
 }
 

@@ -72,7 +72,7 @@ impl Event {
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let value = serde_json::from_slice(text).or_else(|_| serde_json::from_str(&mended(text)));
         let value: Value = value.map_err(|error| error.to_string())?;
-        let Value::Object(_) = value else { return Err("it is no JSON object".into()) };
+        let Value::Object(_) = value else { return Err("it is not a JSON object".into()) };
         let one = |keys: &[&str]| keys.iter().find_map(|key| value.get(key)?.as_str()).map(str::to_owned);
         let name = one(&["hook_event_name", "hookEventName", "hookName", "event"]).unwrap_or_default();
         let is_subagents = one(&["agent_id", "agentId", "subagent"]).is_some();

@@ -46,7 +46,7 @@ fn file(agent: Agent, named: AbsPath, form: Form) -> Result<File, Error> {
 pub fn unparsed(path: &AbsPath, wrong: &Wrong) -> Error {
     Error::refused(format!("{path}: {wrong}"))
         .with_path(path)
-        .with_remedy("put it right first; recant edits only what it understands")
+        .with_remedy("correct it first; recant edits only what it understands")
 }
 
 /// The index of the file in which hooks are put. Of several, the first that has recant's; else the first that is there with hooks of

@@ -37,7 +37,7 @@ impl<'a> TakingOut<'a> {
     pub fn from(&mut self, difference: &Difference) -> Result<Result<Option<Difference>, String>, Error> {
         let Some(own) = self.changed.remove(&difference.path) else { return Ok(Err("it is not known how".into())) };
         let (Some(before), Some(after), Some(now)) = (&own.then, &own.now, &difference.now) else {
-            return Ok(Err("only texts are merged that were there before the turn, and still are".into()));
+            return Ok(Err("only text files that were there before the turn, and still are, are merged".into()));
         };
         let theirs = self.of_snapshot(&own.path, before, own.at)?;
         let base = self.of_snapshot(&own.path, after, own.now_at)?;

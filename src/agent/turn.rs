@@ -75,10 +75,10 @@ const TWINS: i128 = 2_000_000_000;
 /// The end of a tool is told late: so much before the told beginning it may have begun, in ns.
 const LATE: i128 = 1_000_000_000;
 
-const OUTSIDE: &str = "somebody else changed it during the turn";
-const UNENDED: &str = "it was changed after a tool began whose end was not told";
-const BOTH: &str = "somebody else changed it during the turn, too";
-const BLIND: &str = "a hook was cut off, so that it is not known who changed what";
+const OUTSIDE: &str = "another process changed it during the turn";
+const UNENDED: &str = "it was changed after a tool call whose end is unknown";
+const BOTH: &str = "another process changed it during the turn, too";
+const BLIND: &str = "a hook was cut off, so it is not known who changed what";
 
 fn nanos(time: Time) -> i128 {
     i128::from(time.s) * 1_000_000_000 + i128::from(time.ns)

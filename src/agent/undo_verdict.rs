@@ -50,7 +50,7 @@ impl<'a> Writers<'a> {
             return if self.is_back(path, difference) { Verdict::IsBack } else { Verdict::Stays(self.whose(path)) };
         };
         if let Some((turn, _)) = told.iter().find(|(turn, _)| !turn.covered) {
-            return Verdict::Stays(format!("turn {} is not covered: it began before its snapshot was whole", turn.head.n));
+            return Verdict::Stays(format!("turn {} is not covered: it began before its snapshot was complete", turn.head.n));
         }
         let ([(first, wrote), ..], [.., (last, latest)]) = (&told[..], &told[..]) else {
             return Verdict::Stays(self.whose(path));

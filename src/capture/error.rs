@@ -56,9 +56,9 @@ pub fn store_in_private(path: &AbsPath, place: &str) -> Error {
 pub fn deleted_mount(path: &AbsPath, is_dir: bool) -> Error {
     let umount = shell(format_args!("umount {path}"));
     let remedy = if is_dir {
-        "take the mount away, nothing can be in it: " + umount
+        "it is empty, so unmount it: " + umount
     } else {
-        words(format_args!("copy {path} elsewhere first, its content goes with the mount; then ")) + umount
+        words(format_args!("copy {path} elsewhere first, as its content is lost with the mount; then ")) + umount
     };
     let what = if is_dir { "directory" } else { "file" };
     no_capture(format!("cannot capture the tree around the mount {path}: the mounted {what} was deleted"))
@@ -86,13 +86,13 @@ pub fn unmapped(path: &AbsPath, belongs: &str, remedy: Remedy) -> Error {
 
 /// The program is sudo, su or doas, run by an ordinary user: it gains nothing inside.
 pub fn gains_rights(program: impl Display) -> Error {
-    no_capture(format!("cannot run {program} in a capture of an ordinary user: it can gain no rights there"))
-        .with_remedy("put it the other way round: " + shell("sudo recant run -- …"))
+    no_capture(format!("cannot run {program} in an ordinary user's run: it can gain no rights there"))
+        .with_remedy("call them in the other order: " + shell("sudo recant run -- …"))
 }
 
 /// One of the descriptors 0 to 2 is a directory: a way around the capture.
 pub fn directory_as_descriptor(fd: i32) -> Error {
-    no_capture(format!("descriptor {fd} is a directory: the command could write through it, past the capture"))
+    no_capture(format!("descriptor {fd} is a directory, by which the command could write outside of the run"))
         .with_remedy(format!("redirect descriptor {fd} to a file, a pipe or a terminal"))
 }
 
@@ -121,7 +121,7 @@ pub fn nul() -> Error {
 /// memory.
 pub fn uncollected(id: impl Display, ending: Option<Ending>, lost: bool, why: &Error) -> Error {
     let state = match ending {
-        _ if lost => "what the command changed lay in memory and is lost; the tree is as it was".into(),
+        _ if lost => "what the command changed was in memory and is lost; the tree is as it was".into(),
         Some(Ending::Exited(code)) => {
             format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was")
         }
@@ -131,7 +131,7 @@ pub fn uncollected(id: impl Display, ending: Option<Ending>, lost: bool, why: &E
         true => "put the store on another file system: --store DIR".into(),
         false => {
             let [diff, discard] = ["diff", "discard"].map(|verb| command(format_args!("{verb} {id}")));
-            diff + " tries again, once the cause is gone; " + discard + " drops it"
+            diff + " tries again once the cause is removed; " + discard + " drops it"
         }
     };
     // The kind of a set-up that failed is not this error's; others are kept: a session that can't be read is damaged, say.

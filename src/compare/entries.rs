@@ -18,7 +18,7 @@ use crate::tree::{Hash, Meta, Object, State, What};
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The words for a change that has no blocks because somebody has changed the file.
-pub const CHANGED: &str = "somebody has changed it since, so its blocks are not those of the session";
+pub const CHANGED: &str = "it was changed since, so its blocks are not those of the session";
 
 /// A change, with what can be taken of it by itself.
 pub enum Entries {
@@ -72,7 +72,7 @@ impl Entries {
         };
         let (old, new) = (read_text(&before, &change.path)?, read_text(&after, &change.path)?);
         if Blocks::between(&old, &new, PATIENCE).is_err() {
-            return Ok(Self::Whole("it is no text, or too different to be compared line by line"));
+            return Ok(Self::Whole("it is not text, or too different to compare line by line"));
         }
         let meta = change.before.object.as_ref().zip(change.after.as_ref());
         let meta = meta.map(|(before, after)| meta_changes(before, after)).unwrap_or_default();
@@ -89,7 +89,7 @@ fn whole(change: &Change) -> Option<&'static str> {
         Sort::Deleted => Some("it is deleted"),
         Sort::Metadata => Some("its metadata alone changes"),
         Sort::Times => Some("its time alone changes"),
-        Sort::Modified if !is_text(&change.before.object) || !is_text(&change.after) => Some("it is no file of text"),
+        Sort::Modified if !is_text(&change.before.object) || !is_text(&change.after) => Some("it is not a text file"),
         Sort::Modified if change.marks.linked || change.marks.link_broken => Some("it has several names"),
         Sort::Modified if size(&change.before.object).max(size(&change.after)) > TEXT_LIMIT => Some("it is too large"),
         Sort::Modified => None,

@@ -125,7 +125,7 @@ pub fn taken_out(after: (&State, &[u8]), now: (State, Vec<u8>), before: (&State,
 
 fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta)) -> MergeResult {
     match merge(base, &mine, theirs, PATIENCE) {
-        Err(_) => MergeResult::Conflict("it is no text, or too different to be compared line by line".into()),
+        Err(_) => MergeResult::Conflict("it is not text, or too different to compare line by line".into()),
         Ok(Merged::Conflicts(places)) => MergeResult::Conflict(met(&places)),
         Ok(Merged::Content(content)) => {
             let now = State { what: file(&mine), ..now };

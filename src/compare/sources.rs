@@ -206,7 +206,7 @@ impl<'s> Sources<'s> {
     /// The manifest cannot be read.
     pub fn original_at(&mut self, change: &Change) -> Result<Result<(Vec<u8>, Object), String>, Error> {
         if self.session.header.checkpoint == Checkpoint::Pruned {
-            return Ok(Err("its original is gone: the checkpoint was pruned".into()));
+            return Ok(Err("its original was pruned with the checkpoint".into()));
         }
         let original = self.originals.at(self.session, &change.path)?;
         let Some(original) = original.filter(|original| original.n == change.n) else {

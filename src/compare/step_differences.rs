@@ -189,7 +189,7 @@ impl<'s> Contents<'s> {
         let known = self.at_head(change).filter(|(head, _)| head.before.object == *object);
         let (change, side) = known.unwrap_or((change, Side::Never));
         match self.sources.on_tree(change, side) {
-            OnTree::Changed if !side.is_in() => Ok(Content::Gone("the tree holds something else by now".into())),
+            OnTree::Changed if !side.is_in() => Ok(Content::Gone("the tree has something else there now".into())),
             on_tree => self.sources.before(change, side, &on_tree),
         }
     }

@@ -234,7 +234,7 @@ impl<'c> View<'c> {
             return;
         }
         let Some(mut lines) = both.and_then(|(old, new)| git_index::differences(old, new, labels)) else {
-            return self.remark("git status shows what git makes of it");
+            return self.remark("git status shows what it means to git");
         };
         if lines.is_empty() {
             return self.remark("the entries are the same");

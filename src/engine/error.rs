@@ -26,14 +26,14 @@ pub fn no_room(rows: Vec<Against>) -> Error {
 
 /// The error for content in the store that is not what was put there: paths and reasons.
 pub fn damaged(rows: Vec<Against>) -> Error {
-    let remedy = "name the other paths alone, and they go without it";
+    let remedy = "name only the other paths to go on without it";
     Error::of_rows(Kind::Damaged, "paths whose content is damaged in the store", rows).with_remedy(remedy)
 }
 
 /// The error for a journal that can be neither undone nor settled now, or for work not known to be durable. `path` is the journal, or the
 /// cause.
 pub fn stuck(path: impl Display, why: impl Display, state: impl Into<String>) -> Error {
-    let again = command("recover") + " tries again once the cause is gone";
+    let again = command("recover") + " tries again once the cause is removed";
     Error::at(Kind::Stuck, path, why).with_state(state).with_remedy(again)
 }
 
@@ -77,5 +77,5 @@ pub fn interrupted(id: impl Display, kind: Kind, why: impl Display) -> Error {
 /// The error for a path that an interrupted operation of session `by` holds.
 pub fn held(path: impl Display, by: impl Display) -> Error {
     let remedy = command(format_args!("recover {by}"));
-    Error::at(Kind::Stuck, path, format_args!("an interrupted operation of session {by} holds it")).with_remedy(remedy)
+    Error::at(Kind::Stuck, path, format_args!("in use by an interrupted operation of session {by}")).with_remedy(remedy)
 }

@@ -92,7 +92,7 @@ fn try_once(
     let _settling = interrupt::note(OnSignal::GoesOn);
     let sealed = applied.seal(fs, store, session)?; // I5
     let mut report = sealed.settle(fs, store, session)?;
-    report.notes.extend(interrupt::signal_received().map(|signal| format!("{signal} came when all was done: it is finished")));
+    report.notes.extend(interrupt::signal_received().map(|signal| format!("{signal} came too late: all was done")));
     Ok(report)
 }
 

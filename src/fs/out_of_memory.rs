@@ -19,7 +19,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 const STATUS: i32 = 7;
 
 const WHY: &[u8] =
-    b"recant: out of memory: the next command that changes something undoes or settles\n        what this one had begun\n";
+    b"recant: out of memory: the next command that changes something undoes or finishes\n        what this one had begun\n";
 
 /// Lets this process, the program recant, end so from here on.
 pub fn tell_when_short() {

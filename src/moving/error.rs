@@ -7,17 +7,17 @@ use crate::error::{Error, Kind, command};
 /// The input is no stream, or an incomplete one.
 pub fn broken(why: impl Display) -> Error {
     let again = command("session export ID > FILE");
-    Error::new(Kind::Refused, format!("the stream is damaged: {why}")).with_remedy("export the session once more: " + again)
+    Error::new(Kind::Refused, format!("the stream is damaged: {why}")).with_remedy("export the session again: " + again)
 }
 
 pub fn other_version(found: &str) -> Error {
     Error::new(Kind::Refused, format!("the stream is of version {found:?}; this recant knows recant-export 1"))
-        .with_remedy("take the recant that wrote it, on either side")
+        .with_remedy("use the recant that wrote it, on both sides")
 }
 
 /// A session must not have this path here.
 pub fn bad_path(path: impl Display, why: impl Display) -> Error {
-    Error::at(Kind::Refused, path, why).with_remedy("--map FROM=TO gives paths another place")
+    Error::at(Kind::Refused, path, why).with_remedy("--map FROM=TO moves paths")
 }
 
 /// The stream's session is already here, in another state.

@@ -108,7 +108,7 @@ fn refuse_lost(session: &Session, changes: &Changes, sides: &[Side]) -> Result<(
     let mut both = changes.list.iter().zip(sides);
     let lost = both.find(|(change, side)| **side == Side::Lost && is_file(&change.after) && !change.in_place());
     lost.map_or(Ok(()), |(change, _)| {
-        let why = format!("{}: what was committed here is lost: somebody had changed it before the rollback", change.path);
+        let why = format!("{}: what was committed here is lost: it was changed before the rollback", change.path);
         Err(not_now(session.id(), why).with_remedy("make the change again in another session"))
     })
 }
@@ -164,7 +164,7 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, E
     let found = observe_path(roots, path)?;
     let known = change.before.object.as_ref().zip(change.before.print.as_ref());
     let (Some((dir, seen)), Some((known, print))) = (&found, known) else {
-        return Ok(Err(Conflict::because(path, "the file that the run found is gone, or cannot be told")));
+        return Ok(Err(Conflict::because(path, "the file that the run found is gone, or cannot be identified")));
     };
     let another = || Conflict::because(path, "it is not the file that the run found, or changed since");
     let (is_unchanged, index) = (seen.unchanged_since(known, print), known.index());

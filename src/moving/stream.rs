@@ -186,7 +186,7 @@ impl<'r> Receiving<'r> {
             self.fill(&mut byte)?;
             line.push(byte[0]);
             if !WORD.starts_with(&line[..line.len().min(WORD.len())]) {
-                return Err(broken("it is no export of a session"));
+                return Err(broken("it is not an export of a session"));
             }
         }
         if line != FIRST_LINE {

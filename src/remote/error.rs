@@ -10,9 +10,9 @@ use crate::remedy::{Remedy, shell};
 
 /// Some words name no valid host.
 pub(super) fn no_host(words: &str, why: &str) -> Error {
-    Error::new(Kind::Usage, format!("{words:?} is no host: {why}"))
+    Error::new(Kind::Usage, format!("{words:?} is not a host: {why}"))
         .without_state()
-        .with_remedy("a host is [USER@]HOST[:PORT], or a name of ssh's settings")
+        .with_remedy("a host is [USER@]HOST[:PORT], or a Host of ssh_config")
 }
 
 pub(super) fn no_ssh(program: impl Display, source: &io::Error) -> Error {
@@ -32,8 +32,8 @@ fn unheard(host: &str, what: impl Display) -> Error {
 /// An error while the far side was at work, or may have been.
 fn cut(host: &str, what: impl Display) -> Error {
     on(host, what)
-        .with_state(format!("{host} finishes or undoes by itself what it had begun"))
-        .with_remedy(shell(format_args!("recant -H {host} status")) + " tells what was done")
+        .with_state(format!("recant on {host} finishes or undoes what it had begun"))
+        .with_remedy(shell(format_args!("recant -H {host} status")) + " shows what was done")
 }
 
 /// ssh ended with this status before the far side had sent anything.
@@ -59,12 +59,12 @@ pub(super) fn noise(host: &str) -> Error {
 
 /// The connection ended before the end of the verb was known.
 pub(super) fn lost(host: &str) -> Error {
-    cut(host, "the connection was cut before the end was known").with_reason(Reason::Cut)
+    cut(host, "the connection was cut, and whether it ended there is unknown").with_reason(Reason::Cut)
 }
 
 /// Nothing came over the connection for so long.
 pub(super) fn stalled(host: &str, silence: Duration) -> Error {
-    cut(host, format_args!("nothing came from there for {} s, and the end is not known", silence.as_secs()))
+    cut(host, format_args!("nothing came from there for {} s, and whether it ended is unknown", silence.as_secs()))
 }
 
 /// A signal came before the far side had answered.
@@ -75,14 +75,14 @@ pub(super) fn interrupted(host: &str, signal: u8) -> Error {
 /// The input for the far side's verb cannot be read here.
 pub(super) fn no_input(host: &str, source: &io::Error) -> Error {
     let why = reason(source);
-    cut(host, format_args!("standard input, which was to go there, cannot be read: {why}"))
+    cut(host, format_args!("cannot read standard input, to send it there: {why}"))
 }
 
 /// There is no recant of this protocol on the far side.
 pub(super) fn missing(host: &str) -> Error {
-    on(host, format_args!("there is no recant of protocol {PROTOCOL} there"))
+    on(host, format_args!("no recant of protocol {PROTOCOL} is installed there"))
         .with_reason(Reason::NoRecant)
-        .with_remedy("without --no-install this recant is put there: " + shell(format_args!("recant -H {host} doctor")))
+        .with_remedy("without --no-install, recant is installed there: " + shell(format_args!("recant -H {host} doctor")))
 }
 
 /// sudo there runs nothing without a password, or nothing at all.
@@ -93,14 +93,14 @@ pub fn no_sudo(host: &str) -> Error {
 
 /// recant is to be run by sudo there, and there is no sudo.
 pub fn lacks_sudo(host: &str) -> Error {
-    on(host, "there is no sudo there, by which recant is to be run").with_remedy(format!(
-        "install it on {host}, or take sudo out of [remotes] in the settings: who logs in as root needs none"
+    on(host, "sudo is not installed there").with_remedy(format!(
+        "install it on {host}, or take sudo out of [remotes] in the settings: a login as root needs none"
     ))
 }
 
 /// recant could not be installed there.
 pub(super) fn not_installed(host: &str, why: impl Display, remedy: Remedy) -> Error {
-    on(host, format_args!("recant cannot be put there: {why}")).with_remedy(remedy)
+    on(host, format_args!("recant cannot be installed there: {why}")).with_remedy(remedy)
 }
 
 /// A request of so many bytes is too long for a command line or a frame; `over` names which.

@@ -48,7 +48,7 @@ impl Program {
             let fold = |sum: usize, byte: &u8| sum << 8 | usize::from(*byte);
             Some(if cfg!(target_endian = "little") { bytes.iter().rev().fold(0, fold) } else { bytes.iter().fold(0, fold) })
         };
-        let garbled = || io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits");
+        let garbled = || io::Error::new(io::ErrorKind::InvalidData, "it is not a 64-bit ELF file");
         if at(0, 5) != Some(b"\x7fELF\x02") {
             return Err(garbled());
         }
@@ -85,7 +85,7 @@ pub fn install(link: &Link) -> Result<(), Error> {
     let unread = |error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None));
     let program = Program::of_this_process().map_err(unread)?;
     if !program.is_static {
-        let why = format!("{} is no static build, and may not run elsewhere", own_name().display());
+        let why = format!("{} is not a static build, and may not run elsewhere", own_name().display());
         return Err(not(why, shell("make static") + ", then use that one: " + by_hand(&host, None)));
     }
     let bytes = std::fs::read(OWN).map_err(unread)?;
@@ -130,7 +130,7 @@ fn system_of(wire: &mut Connection, host: &str) -> Result<(String, String), Erro
             return Err(match wire.unanswered() {
                 error if error.reason() == Some(&Reason::NoRecant) => not_installed(
                     host,
-                    "its login shell carries out no commands",
+                    "its login shell runs no commands",
                     "give that user a login shell, or use another: -H USER@HOST".into(),
                 ),
                 error => error,
@@ -148,8 +148,8 @@ fn cut_off(wire: &Connection, host: &str, is_there: bool) -> Error {
     match (wire.interrupted(), wire.patience.ran_out()) {
         (Some(asked), _) => asked,
         (None, Some(silence)) if is_there => {
-            let why = format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
-            let remedy = "remote.timeout (settings) is how long that may take; or " + by_hand(host, None);
+            let why = format!("it answers, but the copy has not advanced for {} s: its disk may hang", silence.as_secs());
+            let remedy = "remote.timeout (settings) sets how long that may take; or " + by_hand(host, None);
             not_installed(host, why, remedy)
         }
         (None, Some(silence)) => mute(host, silence),
@@ -264,7 +264,7 @@ fn refused(word: &str, host: &str) -> (String, Remedy) {
         "hash" => ("there is no sha256sum, so the copy cannot be checked".into(), by_hand(host, None)),
         "copy" => (
             "the copy has another SHA-256 than the original".into(),
-            "try again; the line or the disk there garbles what it is given".into(),
+            "try again; the connection or the disk there damages data".into(),
         ),
         "run" => (format!("it does not run below {path}: the file system may be mounted noexec"), elsewhere),
         other => (format!("it said {other:?}"), by_hand(host, None)),

@@ -67,14 +67,14 @@ pub(super) fn bad_key(key: &str, why: &str) -> Error {
 pub(super) fn name_taken(name: &str, by: impl Display) -> Error {
     let rename = command(format_args!("session rename {by}"));
     Error::new(Kind::Refused, format!("the name {name:?} is taken by session {by}"))
-        .with_remedy("take another one, or " + rename + " removes it there")
+        .with_remedy("choose another name, or " + rename + " removes it there")
         .with_reason(Reason::Taken { by: by.to_string() })
 }
 
 /// The error for a name that would hide session `id` from its short id.
 pub(super) fn name_is_id(name: &str, id: impl Display) -> Error {
     Error::new(Kind::Refused, format!("the name {name:?} is the last part of session {id}"))
-        .with_remedy("take another one")
+        .with_remedy("choose another name")
         .with_reason(Reason::IsId)
 }
 

@@ -112,8 +112,8 @@ impl Store {
         let temp = self.sessions().at(&temp);
         match fs.place(temp, self.sessions().at(header.id.as_str().as_bytes())) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let error = not_now(&header.id, "it came by another way meanwhile");
-                Err(error.with_remedy("try again: it tells whether it is the same"))
+                let error = not_now(&header.id, "it was imported by another call meanwhile");
+                Err(error.with_remedy("try again, which shows whether it is the same"))
             }
             placed => {
                 placed.at("name the session", temp)?;

@@ -140,7 +140,7 @@ impl Locked {
     pub fn settle_parting(&mut self, fs: &Fs, store: &Store) -> Result<(), Error> {
         let Some(parting) = store.parting_of(self.id())? else { return Ok(()) };
         if store.journaled()?.contains(&parting.part) {
-            let why = format!("its part {} was being committed, and that is not recovered", parting.part.tail());
+            let why = format!("the commit of its part {} was interrupted, and is not recovered", parting.part.tail());
             return Err(not_now(self.id(), why).with_remedy(command("recover")));
         }
         match store.session(&parting.part) {

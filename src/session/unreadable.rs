@@ -38,7 +38,7 @@ impl Store {
         let lock = Lock::try_take(fs, dir.at(b"lock"))?;
         let _lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         if self.remains(&id)?.is_none() {
-            return Err(not_now(id, "it is no longer there as a damaged one").with_remedy("try again"));
+            return Err(not_now(id, "it is no longer damaged").with_remedy("try again"));
         }
         self.remove(fs, &id, true)
     }

@@ -104,7 +104,7 @@ impl<'a> File<'a> {
         let likeness = |known: &&str| (unlikeness(known, key), table(known) != table(key));
         let near = self.rows.iter().map(|row| row.key).min_by_key(likeness).unwrap_or_default();
         let error = self.refused(format_args!("unknown key {key:?}; the nearest known one is {near:?}"));
-        error.with_remedy(command("config") + " shows the known keys once the file is mended")
+        error.with_remedy(command("config") + " shows the known keys once the file is corrected")
     }
 
     fn wrong(&self, key: &str, wrong: Wrong) -> Error {

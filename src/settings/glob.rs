@@ -5,7 +5,7 @@ use std::path::Path;
 /// Places where leftovers of programs do not matter: caches, histories, temporary files.
 const MINOR: [&str; 6] = ["~/.cache", "~/.local/state", "~/.*_history", "~/.lesshst", "/tmp", "/var/tmp"];
 
-const NO_EXCEPTION: &str = "'!' takes nothing out here";
+const NO_EXCEPTION: &str = "'!' has no meaning here";
 
 /// The default of `commit.minor`. Without a home directory it is shorter.
 pub fn minor(home: Option<&Path>) -> Vec<String> {
@@ -25,7 +25,7 @@ pub fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
         (None, _) => plain.to_owned(),
     };
     if whole.is_empty() {
-        return Err("it means every path there is".into());
+        return Err("it matches every path".into());
     }
     if whole.starts_with('!') {
         return Err(NO_EXCEPTION.into());

@@ -110,7 +110,7 @@ impl Entry {
         if text == WORD {
             return Ok(Self { names: Names::Registries, port: None });
         }
-        let wrong = || format!("{text:?} is no host: HOST, HOST:PORT, *.DOMAIN, an address, or '{WORD}'");
+        let wrong = || format!("{text:?} is not a host: HOST, HOST:PORT, *.DOMAIN, an address, or '{WORD}'");
         let (host, port) = Host::with_port(text.strip_prefix("*.").unwrap_or(text)).ok_or_else(wrong)?;
         let names = match host {
             Host::Name(name) if is_number(&name) => return Err(wrong()),

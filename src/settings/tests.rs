@@ -104,7 +104,7 @@ fn a_policy_is_a_table_below_that_of_agents_and_names_paths_alone() {
         ("./docs/**", "without '.', '..' and '//'"),
         ("docs//x", "without '.', '..' and '//'"),
         ("docs/..", "without '.', '..' and '//'"),
-        ("!docs/x", "'!' takes nothing out"),
+        ("!docs/x", "'!' has no meaning here"),
         ("a[", "unclosed character class"),
     ] {
         let error = read(&format!("agent.policy.commit = ['{glob}']")).unwrap_err();
@@ -165,11 +165,11 @@ fn a_value_that_cannot_be_meant_is_an_error_with_its_place() {
         ("[checkpoint]\nmax_files = -1", "line 2"),
         ("[commit]\ndeny = ['src/*.key']", "commit.deny: \"src/*.key\": with a '/' in it"),
         ("[commit]\ndeny = ['!a']", "commit.deny: \"!a\": '!' takes nothing out"),
-        ("[commit]\ndeny = ['/']", "it means every path"),
+        ("[commit]\ndeny = ['/']", "it matches every path"),
         ("[commit]\ndeny = ['a[']", "unclosed character class"),
         ("store = 3", "line 1"),
         ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
-        ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": an hour is the most"),
+        ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": at most an hour"),
         ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is no age"),
         ("[remotes]\nweb = 3", "line 2"),
     ] {

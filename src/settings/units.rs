@@ -2,7 +2,7 @@
 
 /// Parses bytes: `500`, `50M`, `50MiB`, `1.5G`. K, M and G are 1024, 1024² and 1024³ bytes, with or without `iB`.
 pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB");
+    let wrong = || format!("{text:?} is not a size: a number of bytes, or with K, M or G, as in 50M or 50MiB");
     let plain = text.strip_suffix("iB").filter(|plain| plain.ends_with(['K', 'M', 'G'])).unwrap_or(text);
     let (number, shift) = match plain.char_indices().next_back() {
         Some((at, 'K' | 'k')) => (&plain[..at], 10),
@@ -23,7 +23,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 
 /// Parses seconds: `90s`, `15m`, `12h`, `30d`, `8w`.
 pub fn age(text: &str) -> Result<i64, String> {
-    let wrong = || format!("{text:?} is no age: a number and s, m, h, d or w, as in 30d");
+    let wrong = || format!("{text:?} is not an age: a number and s, m, h, d or w, as in 30d");
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -59,7 +59,7 @@ pub fn size_word(bytes: u64) -> String {
 pub fn silence(text: &str) -> Result<Option<u32>, String> {
     let seconds = age(text)?;
     let known = u32::try_from(seconds).ok().filter(|seconds| *seconds <= 3600);
-    Ok(Some(known.ok_or_else(|| format!("{text:?}: an hour is the most; 0s means for ever"))?).filter(|seconds| *seconds > 0))
+    Ok(Some(known.ok_or_else(|| format!("{text:?}: at most an hour; 0s means no limit"))?).filter(|seconds| *seconds > 0))
 }
 
 /// A number with a comma at each thousand: `2,289`.

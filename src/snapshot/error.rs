@@ -11,7 +11,7 @@ use crate::settings::grouped;
 /// There are no snapshots of `directory`.
 pub fn none(directory: impl Display) -> Error {
     let create = command(format_args!("snapshot create {directory}")) + " takes the first one; --dir names another directory";
-    refused(directory, "there are no snapshots of it").with_remedy(create)
+    refused(directory, "no snapshots").with_remedy(create)
 }
 
 /// There is no snapshot of that number or label; `there` are the existing ones.
@@ -51,12 +51,12 @@ pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(Strin
     refused(path, format_args!("it holds {count} files and directories, more than the limit of {limit}{named}"))
         .with_reason(Reason::TooMany)
         .with_state("no snapshot was taken")
-        .with_remedy("--all takes it anyway, snapshot.max_files sets the limit, --exclude GLOB or --preset dev leave things out")
+        .with_remedy("--all takes it anyway; snapshot.max_files sets the limit; --exclude GLOB or --preset dev leave things out")
 }
 
 /// The text is no valid glob.
 pub(super) fn no_glob(glob: &str, why: &str) -> Error {
-    Error::new(Kind::Usage, format!("{glob:?} is no glob: {why}"))
+    Error::new(Kind::Usage, format!("{glob:?} is not a glob: {why}"))
 }
 
 /// The request cannot be met as things are.
@@ -86,7 +86,7 @@ pub(super) fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
     let remedy = match error.raw_os_error()? {
         libc::EMFILE => "let it open more files: " + shell("ulimit -n 1024"),
         libc::ENFILE => "all processes together have too many files open: try again when some have ended".into(),
-        libc::EINTR => "a signal came in between: try again".into(),
+        libc::EINTR => "a signal interrupted it: try again".into(),
         libc::ENOMEM => "there is too little memory: try again when there is more".into(),
         _ => return None,
     };

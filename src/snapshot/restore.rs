@@ -42,8 +42,8 @@ pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
             Ok(found) if !found.is_dir() && path != directory => {
-                let remedy = "move it away, and make the directory again: " + make_above();
-                return refused(format!("{path}, above it, is no directory now"), remedy);
+                let remedy = "move it away, and make the directory: " + make_above();
+                return refused(format!("{path} above it is not a directory now"), remedy);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != directory => {
                 let remedy = "mount what it lies on, or make it: " + make_above();

@@ -11,7 +11,7 @@ use crate::fs::{AbsPath, Dev, Shown};
 use crate::tree::{Likeness, State};
 
 /// The reason why an edited path stays.
-const EDITED: &str = "somebody has edited it since";
+const EDITED: &str = "it was edited since";
 
 impl Compared {
     /// Drops all that is not under one of these paths, except the directories that the restored objects need.
@@ -71,7 +71,7 @@ impl Compared {
         let from = |d: &Difference| d.ino.filter(|_| d.older).and_then(|ino| without.get(&ino).copied());
         let moved: Vec<Difference> = self.differences.extract_if(.., |d| from(d).is_some()).collect();
         self.keep(moved.iter().map(|d| (d.path.clone(), OLDER)).collect());
-        let why = |from: &AbsPath| format!("it was at {} before, which does not come back", Shown(&from.as_bytes()[1..]));
+        let why = |from: &AbsPath| format!("it was at {} before, which is not restored", Shown(&from.as_bytes()[1..]));
         self.left.extend(moved.iter().filter_map(|d| Some((d.path.clone(), why(from(d)?)))));
     }
 
@@ -201,7 +201,7 @@ impl Compared {
             true => return false,
             false => self.differences.extract_if(.., is_homeless).collect(),
         };
-        const WHY: &str = "its directory is gone, and does not come back";
+        const WHY: &str = "its directory is gone, and is not restored";
         self.leave_moved(homeless.iter());
         self.keep(homeless.iter().map(|d| (d.path.clone(), WHY)).collect());
         self.left.extend(homeless.iter().map(|d| (d.path.clone(), WHY.to_owned())));

@@ -291,7 +291,7 @@ fn what_was_moved_stays_where_it_is_if_its_place_is_gone() {
     run(&world, "rm -r build");
     let said = world.recant("agent undo -y").with(4);
     assert_eq!((world.read("a"), world.read("public")), ("a\n".into(), "tracked\n".into()), "{said}");
-    assert!(said.stdout().contains("stays     public: it was at build/tool.js before, which does not come back"), "{said}");
+    assert!(said.stdout().contains("stays     public: it was at build/tool.js before, which is not restored"), "{said}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn what_lay_in_a_directory_stays_out_if_what_stays_took_the_directorys_place() {
     assert_eq!((world.read("a"), world.path("public").is_file()), ("a\n".into(), true), "{said}");
     let skipped = said.json()["skipped"].to_string();
     for path in ["public/f", "public/deep", "public/deep/g"] {
-        let row = format!("{}\",\"why\":\"its directory is gone, and does not come back", world.path(path).display());
+        let row = format!("{}\",\"why\":\"its directory is gone, and is not restored", world.path(path).display());
         assert!(skipped.contains(&row), "{path}: {said}");
     }
 }
@@ -329,7 +329,7 @@ fn what_was_moved_over_another_file_stays_if_its_own_place_is_gone() {
     run(&world, "rm -r build");
     let said = world.recant("agent undo -y").with(4);
     assert_eq!((world.read("a"), world.read("n")), ("a\n".into(), "tracked\n".into()), "{said}");
-    assert!(said.stdout().contains("stays     n: it was at build/tool.js before, which does not come back"), "{said}");
+    assert!(said.stdout().contains("stays     n: it was at build/tool.js before, which is not restored"), "{said}");
 }
 
 /// A conversation's turns, each of which writes to files: its name, and these.
@@ -524,7 +524,7 @@ fn a_command_that_is_named_does_no_harm_and_force_takes_back_what_something_olde
     }
     let world = world();
     let said = undone(&world, "echo b > z; mv dist/app a").with(4);
-    assert!(said.json()["skipped"].to_string().contains("--force takes it off, and keeps it"), "{said}");
+    assert!(said.json()["skipped"].to_string().contains("--force removes it, and keeps a copy"), "{said}");
     assert_eq!(world.read("a"), "built\n");
     let said = world.recant("agent undo 1 --force -y --json");
     assert_eq!(world.read("a"), "a\n", "{said}");

@@ -138,7 +138,7 @@ fn what_a_person_writes_between_during_and_after_turns_stays_and_is_named() {
     assert_eq!(world.read("docs/a.md"), "agent\nmine\n");
     assert_eq!(world.read("between"), "mine\n");
     let why = said.json()["skipped"].to_string();
-    for part in ["somebody else changed it during the turn", "was changed since turn 2"] {
+    for part in ["another process changed it during the turn", "was changed since turn 2"] {
         assert!(why.contains(part), "{part}: {why}");
     }
     // What others wrote to the turn's own paths goes too, if it is asked for; it is in the session. What the turn never touched stays.
@@ -256,7 +256,7 @@ fn a_turn_that_was_interrupted_goes_back_too_but_not_what_its_last_command_may_h
     run(&world, "rm -r src");
     assert_eq!(turns(&world)[0]["ended"], false);
     let said = leaves(&world, "", &["src", "src/lib.rs", "src/main.rs"]);
-    assert!(said.json()["skipped"].to_string().contains("whose end was not told"));
+    assert!(said.json()["skipped"].to_string().contains("whose end is unknown"));
     assert_eq!(world.read("README"), "about\n");
     world.recant("agent undo 1 -y --force").ok();
     assert_eq!(world.read("src/main.rs"), "fn main() {}\n");
@@ -464,7 +464,7 @@ fn turns_are_listed_and_one_is_shown() {
     +fn main() { print() }
     --- stderr
     recant: this is turn 1 of claude: change what the program prints, and write abo…
-    recant: mine: somebody else changed it during the turn
+    recant: mine: another process changed it during the turn
     recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
     ");
     assert_snapshot!(world.recant("agent diff 2"), @"
@@ -476,7 +476,7 @@ fn turns_are_listed_and_one_is_shown() {
     status 4
     --- stdout
     restored  src/main.rs
-    stays     mine: turn 1: somebody else changed it during the turn
+    stays     mine: turn 1: another process changed it during the turn
     --- stderr
     recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
     recant: turn 1: 1 path would be taken back, 1 stays

@@ -145,12 +145,12 @@ fn a_repository_that_came_since_stays_whole_and_is_named() {
     deep.assert_same(&common::manifest(&world.path("new/deep")), "a new one");
     assert_eq!((world.read("f"), world.read("known/g"), world.exists("new/loose")), ("1".into(), "1".into(), false));
     for directory in ["plain", "new/deep"] {
-        assert!(said.stdout().contains(&format!(" {directory}: it became a repository since")), "{said}");
+        assert!(said.stdout().contains(&format!(" {directory}: it is a repository made since")), "{said}");
     }
     assert!(said.stdout().contains(" new: the directory stays, because "), "{said}");
     // Named by hand as well.
     let said = restore(&world, "0 plain/inner").with(4);
-    assert!(said.stdout().contains(" plain/inner: it became a repository since"), "{said}");
+    assert!(said.stdout().contains(" plain/inner: it is a repository made since"), "{said}");
     // What is gone is named.
     world.remove("known");
     let said = restore(&world, "0").with(4);
@@ -182,7 +182,7 @@ fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
     for (directory, before) in repositories.iter().zip(before) {
         before.assert_same(&common::manifest(&world.path(directory)), directory);
         let is_new = *directory != "known";
-        assert_eq!(said.stdout().contains(&format!(" {directory}: it became a repository since")), is_new, "{said}");
+        assert_eq!(said.stdout().contains(&format!(" {directory}: it is a repository made since")), is_new, "{said}");
     }
     assert_eq!((world.read("f"), world.read("plain/mine"), world.exists("plain/HEAD")), ("1".into(), "1".into(), false));
     // What is gone is named.
@@ -213,7 +213,7 @@ fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
     git(&world, "", "worktree add -q wt");
     world.write("wt/mine", "x");
     let said = restore(&world, "0").with(4);
-    assert!(said.stdout().contains(" wt: it became a repository since"), "{said}");
+    assert!(said.stdout().contains(" wt: it is a repository made since"), "{said}");
     assert_eq!((world.read("wt/mine"), git(&world, "wt", "status --short")), ("x".into(), "?? mine".into()));
 }
 
@@ -385,7 +385,7 @@ fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
         assert_eq!(lines(&said)[20..23], ["a29: only on the tree now", "... and 12 more", ours], "{said}");
         // What is not known here, git knows.
         desk.bare(&desk.world.tree(), "git update-index --split-index");
-        assert_eq!(lines(&shown())[1..3], ["git status shows what git makes of it", ours]);
+        assert_eq!(lines(&shown())[1..3], ["git status shows what it means to git", ours]);
     });
 }
 

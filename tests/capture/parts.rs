@@ -100,7 +100,7 @@ fn a_word_of_two_meanings_is_refused_and_numbers_that_there_are_not_change_nothi
         let before = desk.made(&format!("{SETUP}; seq 9 > a:2"));
         desk.held("-n s", &format!("{SCRIPT}; echo x > a:2")).run().ok();
         for (word, why) in [
-            ("a:4", "there is no number 4: they go from 1 to 3"),
+            ("a:4", "no number 4: they go from 1 to 3"),
             ("a:0", "there is no number 0"),
             ("a:3-1", "3-1"),
             ("made:1", "it has no blocks: it is created"),

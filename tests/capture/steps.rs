@@ -357,7 +357,7 @@ fn content_that_is_gone_or_is_not_what_was_recorded_is_not_shown() {
         stepped_in(desk, "t", "echo y > h");
         desk.bare(&desk.world.tree(), "echo z > h");
         let said = desk.recant("diff t --step 1").ok().stdout();
-        assert!(said.contains("the tree holds something else by now") && !said.contains("\n-z"), "{said}");
+        assert!(said.contains("the tree has something else there now") && !said.contains("\n-z"), "{said}");
     });
 }
 
@@ -537,7 +537,7 @@ fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes(
         let seen = || desk.held("--session s", "tr '\\n' ' ' < log; ls d").run().ok().stdout();
         assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 10 11 12 12\n");
         let said = desk.recant("rewind s 3").with(1);
-        assert!(said.stderr().contains("step 3 is gone: 8 is the oldest"), "{said}");
+        assert!(said.stderr().contains("step 3 is no longer kept: 8 is the oldest"), "{said}");
         desk.recant("rewind s 9").ok();
         assert_eq!(seen(), "1 2 3 4 5 6 7 8 9 9\n");
         desk.recant("rewind s 8").ok();

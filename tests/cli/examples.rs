@@ -138,7 +138,7 @@ fn held_names_a_conflict_and_leaves_the_session_to_a_person() {
         insta::allow_duplicates!(assert_snapshot!(desk.world.mask(&said), @"
         ready
         modified /world/tree/file
-        /world/tree/file: changed by somebody else while the command ran
+        /world/tree/file: changed by another process while the command ran
         "));
         assert_eq!((desk.world.read("file"), desk.status(&desk.id())), ("theirs\n".into(), "pending".into()));
     });

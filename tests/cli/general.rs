@@ -80,7 +80,7 @@ fn a_misuse_is_told_as_clap_tells_it_and_2() {
         assert!(world.recant(words).with(2).stderr().contains("similar subcommand"), "{words}");
     }
     let said = world.recant("prune --sessions --older-than 3y").with(2).stderr();
-    assert!(said.contains("\"3y\" is no age: a number and s, m, h, d or w, as in 30d"), "{said}");
+    assert!(said.contains("\"3y\" is not an age: a number and s, m, h, d or w, as in 30d"), "{said}");
     let error = world.recant("dif --json").with(2).json_err();
     assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &2.into()));
     assert_eq!(error["message"], "unrecognized subcommand 'dif'");
@@ -609,11 +609,11 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
             nothing was changed
-            recant config shows the known keys once the file is mended
+            recant config shows the known keys once the file is corrected
     "#);
     world.config("[checkpoint]\nmax_size = 'much'\n");
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
-    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB
+    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is not a size: a number of bytes, or with K, M or G, as in 50M or 50MiB
             nothing was changed
     "#);
     world.config("store = \n");

@@ -372,7 +372,7 @@ fn a_name_that_somebody_put_into_a_directory_keeps_that_by_force_too() {
     }
     world.chmod("directory", 0o711);
     let said = refused(&world, &format!("commit {id} --force"));
-    let found = "directory/late: it lies in a directory that is to go";
+    let found = "directory/late: it lies in a directory that would be removed";
     assert!(said.stderr().contains(found), "{said}");
     world.remove("directory/late").remove("directory/sub/late");
     let before = world.manifest();
@@ -397,7 +397,7 @@ fn a_name_that_somebody_put_into_a_directory_keeps_that_by_force_too() {
         assert_eq!((&dry["skipped"], &dry["paths"]), (&said["skipped"], &said["paths"]));
         assert_eq!(skipped(&world, &said), ["new", "new/deep"]);
         assert!(said.to_string().contains("new/deep/foreign"), "{said}");
-        assert!(said.to_string().contains("the directory is kept, as something else is in it"), "{said}");
+        assert!(said.to_string().contains("the directory is kept, because something else is in it"), "{said}");
         assert_eq!((world.status(&id), world.read("new/deep/foreign")), ("committed".into(), "theirs".into()));
         assert!(!world.exists("new/deep/file") && !world.exists("new/other"));
         // As long as it is there, nothing more is done.
@@ -776,7 +776,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
     assert!(said.stderr().contains("d/x/sub: ") && said.stderr().contains("recant rollback"), "no import would take it: {said}");
     let said = refused(&world, &format!("rollback {id}"));
-    assert!(said.stderr().contains("d/x/sub: it lies in a directory that is to go"), "{said}");
+    assert!(said.stderr().contains("d/x/sub: it lies in a directory that would be removed"), "{said}");
     world.recant(&format!("rollback {id} other d/x/sub")).ok();
     assert_eq!((&*world.read("d/x/sub"), &*world.read("other")), ("theirs", "old"));
     world.remove("d/x/sub");
@@ -890,7 +890,7 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     +++ b/world/tree/becomes	(held in <id1~>)
     @@ -0,0 +1 @@
     +held
-    # /world/tree/directory/new: it lies in a directory that is to go
+    # /world/tree/directory/new: it lies in a directory that would be removed
     diff --git a/world/tree/directory/new b/world/tree/directory/new
     deleted file mode 100644
     --- a/world/tree/directory/new	(on the tree now)
@@ -1027,6 +1027,6 @@ fn a_file_whose_directory_became_a_link_is_not_said_to_be_deleted() {
     let id = held(&world, ["write d/f new"]);
     world.program("sh", ["-c", "mv d elsewhere; ln -s elsewhere d"]).run().ok();
     let said = world.recant(&format!("commit {id}")).with(3);
-    assert!(said.masked_err().contains("d/f: /world/tree/d, above it, is a link now, and recant follows none"), "{said}");
+    assert!(said.masked_err().contains("d/f: /world/tree/d above it is a symlink now, and recant does not follow symlinks"), "{said}");
     assert_eq!(world.read("elsewhere/f"), "old");
 }

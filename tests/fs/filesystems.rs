@@ -380,7 +380,7 @@ fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_awa
         world.call(["commit", &id]).env("RECANT_STEPS", format!("fail:{put}:{};kill:{}", libc::EINVAL, put + 2)).run().with(137);
         world.write("comes", "of somebody else");
         let said = world.recant("recover").with(4);
-        assert!(said.stdout().contains("/tree/comes (somebody changed what was put there)"), "{said}");
+        assert!(said.stdout().contains("/tree/comes (another process changed what was put there)"), "{said}");
         assert_eq!(world.read("comes"), "of somebody else", "{said}");
         world.recant(&format!("rollback {id} --force")).ok();
         assert!(!world.exists("comes"));
@@ -727,7 +727,7 @@ fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_som
     assert_eq!(world.read("made"), "n");
     world.program("sh", ["-c", "printf theirs >> made"]).cwd(world.tree()).run().ok();
     let said = world.recant("recover").with(4);
-    assert!(said.stdout().contains("/tree/made (somebody changed what was put there)"), "{said}");
+    assert!(said.stdout().contains("/tree/made (another process changed what was put there)"), "{said}");
     assert_eq!((&*world.read("made"), &*world.read("edited")), ("ntheirs", "old"), "{said}");
     world.recant(&format!("rollback {id} --force")).ok();
     is_before("the rest");
@@ -939,7 +939,7 @@ fn what_somebody_has_or_writes_where_it_goes_in_place_stays() {
     other.call(["rollback", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
     std::fs::write(other.path("top/inner/sub/c"), "theirs").expect("an edit");
     let said = other.recant("recover").with(4);
-    assert!(said.stdout().contains("top/inner/sub/c (somebody changed what was put there)"), "{said}");
+    assert!(said.stdout().contains("top/inner/sub/c (another process changed what was put there)"), "{said}");
     assert_eq!(other.read("top/inner/sub/c"), "theirs", "{said}");
 }
 

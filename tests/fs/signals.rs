@@ -128,7 +128,7 @@ fn a_signal_before_any_step_ends_an_operation_undoes_it_or_comes_too_late() {
                     assert!(says("the tree is as it was") || says("nothing was changed"), "{what}");
                 }
                 // The last steps are those of the log, and of the end without a signal.
-                How::Finished => assert!(says(&format!("SIG{signal} came when all was done")) || n + 5 > all, "{what}"),
+                How::Finished => assert!(says(&format!("SIG{signal} came too late")) || n + 5 > all, "{what}"),
                 How::Ended => {}
             }
             seen.push(how);
@@ -302,7 +302,7 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
             assert!(is_done || said.status == 143, "{what}");
             assert_eq!(&state(), if is_done { &after } else { &before }, "{what}");
             let is_behind_the_end = what.contains(&format!("run:{}:", all + 1));
-            assert_eq!(is_done && !is_behind_the_end, said.stderr().contains("SIGTERM came when all was done"), "{what}");
+            assert_eq!(is_done && !is_behind_the_end, said.stderr().contains("SIGTERM came too late"), "{what}");
             is_done
         });
         tally.saw(true, 2);

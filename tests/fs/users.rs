@@ -475,13 +475,13 @@ fn a_directory_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_o
         assert_eq!(desk.mode("shut"), 0o755, "killed while it is open");
         desk.shell("chmod 700 shut");
         let recovered = desk.recant("recover").with(4);
-        assert_eq!(recovered.stderr().matches("tree/shut: somebody changed its mode or owner").count(), 1, "{recovered}");
+        assert_eq!(recovered.stderr().matches("tree/shut: another process changed its mode or owner").count(), 1, "{recovered}");
         assert!(!recovered.to_string().contains("--force"), "no verb goes on with a mode: {recovered}");
         assert_eq!((desk.mode("shut"), desk.world.read("shut/edited").as_str()), (0o700, "old"), "{recovered}");
         let listed = desk.recant("list --all --json").ok().json();
         assert_eq!(listed["sessions"][0]["status"], "pending", "a mode alone seals nothing: {recovered}");
         let log = desk.recant("log --json").ok().json();
-        assert!(log["entries"].to_string().contains("tree/shut: somebody changed its mode or owner"), "{log}");
+        assert!(log["entries"].to_string().contains("tree/shut: another process changed its mode or owner"), "{log}");
         desk.world.assert_tidy("its mode stays");
     }
 }
@@ -892,7 +892,7 @@ fn a_program_that_somebody_changed_after_a_run_had_linked_it_is_a_conflict() {
         desk.recant("run -q -- ln program linked").ok();
         desk.world.program("sh", ["-c", change]).user(USER, USER).run().ok();
         let said = desk.recant("commit last").with(3);
-        assert!(said.stderr().contains("tree/linked: it is to be a further name of"), "{change}: {said}");
+        assert!(said.stderr().contains("tree/linked: it is a hard link to"), "{change}: {said}");
         assert!(!desk.world.exists("linked"), "{change}");
     }
 }

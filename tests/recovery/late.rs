@@ -604,7 +604,7 @@ fn what_somebody_removes_on_its_way_is_named_with_the_copy_of_the_session() {
             return Came::Used("none removed that is needed");
         }
         let recovered = recovered.with(4);
-        assert!(recovered.stderr().contains("/tree/f: somebody removed it, at its path or on its way"), "{what}: {recovered}");
+        assert!(recovered.stderr().contains("/tree/f: another process removed it"), "{what}: {recovered}");
         assert_eq!(scene.displaced("f"), "the only one", "{what}");
         world.assert_tidy(what);
         Came::Used("removed")

@@ -327,7 +327,7 @@ fn what_is_written_to_content_that_is_taken_back_at_once_is_named_and_kept() {
         (format!("fail:{failed}:5;{}", append(undone, "LATE")), "old"),
     ] {
         let said = scene.run("commit", &orders).with(4);
-        assert!(said.stderr().contains("dir/edited: somebody changed what was put there"), "{orders}: {said}");
+        assert!(said.stderr().contains("dir/edited: another process changed what was put there"), "{orders}: {said}");
         assert_eq!(world.read("dir/edited"), "newLATE", "{orders}");
         scene.ok("rollback --force");
         assert_eq!((world.read("dir/edited"), scene.displaced("dir/edited")), (before.into(), "newLATE".into()), "{orders}");

@@ -707,7 +707,7 @@ fn what_lay_in_a_deleted_directory_is_put_into_none_that_somebody_made_in_its_pl
         assert!(!world.exists("full/a") && world.read("full/his") == "his", "{two}: {said}");
         assert_eq!(world.read("edited"), "old", "the rest is taken back");
         let full = world.path("full").display().to_string();
-        let way = format!("\nonce what is there is moved away, recant rollback {} {full} --force ", &id[16..]);
+        let way = format!("\nafter you move away what is there, recant rollback {} {full} --force ", &id[16..]);
         assert!(said.stdout().contains(&way), "{said}");
         // Once he has moved his own away, that goes back too.
         std::fs::rename(world.path("full"), world.root().join("his")).expect("it is moved away");

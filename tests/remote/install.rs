@@ -142,7 +142,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
         assert!(!text.contains("cat: "), "noise of the shell there: {words}: {said}");
         assert_eq!(placed(&host), [""; 0], "{why}");
     };
-    refused("-H web1 --no-install status", "there is no recant of protocol 3 there", "--no-install");
+    refused("-H web1 --no-install status", "no recant of protocol 3 is installed there", "--no-install");
     host.write("bin/uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo sparc64\n");
     std::fs::set_permissions(host.home.join("bin/uname"), PermissionsExt::from_mode(0o755)).unwrap();
     host.write(".noise", "PATH=$HOME/bin:$PATH");
@@ -158,11 +158,11 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
     host.write(".local", "a file where a directory should be");
     refused("-H web1 status", "~/.local/lib/recant/bin cannot be made", "sudo install /tmp/recant /usr/local/bin/");
     host.write(".noise", "exit 1");
-    refused("-H web1 status", "its login shell carries out no commands", "-H USER@HOST");
+    refused("-H web1 status", "its login shell runs no commands", "-H USER@HOST");
     // A build that needs libraries.
     std::fs::remove_file(host.home.join(".noise")).unwrap();
     let said = near.world.recant("-H web1 status").with(1);
-    assert!(said.stderr().contains("is no static build") && said.stderr().contains("make static"), "{said}");
+    assert!(said.stderr().contains("is not a static build") && said.stderr().contains("make static"), "{said}");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
     let host = near.net.bare("web1");
     let Some(home) = Mounted::over(&host, "noexec") else { return };
     let said = near.recant("-H web1 session new").with(1);
-    assert!(said.stderr().contains("web1: recant cannot be put there: it does not run below ~/.local/lib/recant/bin"), "{said}");
+    assert!(said.stderr().contains("web1: recant cannot be installed there: it does not run below ~/.local/lib/recant/bin"), "{said}");
     assert!(said.stderr().contains("mounted noexec") && said.stderr().contains("nothing was changed"), "{said}");
     assert_eq!(placed(&host), [""; 0]);
     let wanted = format!("scp {} web1:/tmp/recant && ssh web1 sudo install /tmp/recant /usr/local/bin/", near.binary.display());
@@ -375,7 +375,7 @@ fn a_far_side_that_is_there_and_takes_nothing_more_is_given_up() {
         let ended = far.end(far.begin(), takes);
         let text = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(1), "{takes}: {text}");
-        assert!(text.contains("it is there, and came no further with the copy for 3 s"), "{takes}: {text}");
+        assert!(text.contains("it answers, but the copy has not advanced for 3 s"), "{takes}: {text}");
         assert!(text.contains("nothing was changed") && text.contains("remote.timeout"), "{takes}: {text}");
     }
     // However long it takes: what counts is that it comes further.

@@ -46,7 +46,7 @@ fn a_network_that_goes_away_in_the_middle_decides_nothing() {
         std::fs::write(&script, format!("echo $PPID > {}\nexec ip link set eth0 down\n", worker.display())).unwrap();
         let said = steps(verb, &format!("run:{}:exec sh {}", count / 2, script.display()));
         assert_eq!(said.status, 1, "{verb}: {said}");
-        assert!(said.stderr().contains("web1: ") && said.stderr().contains("status tells what was done"), "{verb}: {said}");
+        assert!(said.stderr().contains("web1: ") && said.stderr().contains("status shows what was done"), "{verb}: {said}");
         let at_work: i32 = std::fs::read_to_string(&worker).unwrap().trim().parse().unwrap();
         crate::common::until("it has ended there", || !std::path::Path::new(&format!("/proc/{at_work}")).exists());
         host.plug(true);

@@ -109,8 +109,8 @@ fn a_connection_that_stalls_is_told_from_a_verb_that_takes_long() {
         let ended = child.wait_with_output().expect("its end");
         let text = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(1), "{who}: {text}");
-        assert!(text.contains("web1: nothing came from there for 3 s, and the end is not known"), "{who}: {text}");
-        assert!(text.contains("recant -H web1 status tells what was done"), "{who}: {text}");
+        assert!(text.contains("web1: nothing came from there for 3 s, and whether it ended is unknown"), "{who}: {text}");
+        assert!(text.contains("recant -H web1 status shows what was done"), "{who}: {text}");
         assert!(start.elapsed() < Duration::from_secs(30), "{who}: {:?}", start.elapsed());
         // Once it goes on it sees that the connection is gone; one that is shared stays with ssh.
         stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));

@@ -182,13 +182,13 @@ fn where_there_is_no_sudo_that_is_said_and_recant_is_not_put_there_once_more() {
     symlink("/bin/sh", tools.join("sh")).unwrap();
     scene.host.write(".noise", "PATH=$HOME/tools");
     let said = scene.far(&["session", "new"]).with(1);
-    assert!(said.stderr().contains("web1: there is no sudo there"), "{said}");
+    assert!(said.stderr().contains("web1: sudo is not installed there"), "{said}");
     assert!(said.stderr().contains("install it on web1, or take sudo out of [remotes]"), "{said}");
-    assert!(!said.stderr().contains("cannot be put there"), "{said}");
+    assert!(!said.stderr().contains("cannot be installed there"), "{said}");
     // Nor one that may be run.
     std::fs::write(tools.join("sudo"), "").unwrap();
     let said = scene.far(&["session", "new"]).with(1);
-    assert!(said.stderr().contains("web1: there is no sudo there"), "{said}");
+    assert!(said.stderr().contains("web1: sudo is not installed there"), "{said}");
 }
 
 /// A machine whose sudo is a script in its PATH, and an ssh that counts its connections.
@@ -280,7 +280,7 @@ fn ctrl_c_on_a_terminal_by_sudo_is_the_command_s_and_its_end_is_waited_for() {
 fn what_sudo_refuses_on_a_terminal_is_told_there_and_nothing_is_asked_again() {
     for (sudo, status, words) in [
         ("echo sudo: a password is required >&2; exit 1", 1, "sudo -n refused to run recant there"),
-        ("exit 127", 1, "there is no sudo there"),
+        ("exit 127", 1, "sudo is not installed there"),
         ("kill -TERM $$", 143, ""),
     ] {
         let Some(far) = StandIn::new(sudo) else { return };

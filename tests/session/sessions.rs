@@ -81,7 +81,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     assert_snapshot!(on_stderr(&world.recant("session new -n upgrade"), 1), @r#"
     recant: the name "upgrade" is taken by session <id1>
             nothing was changed
-            take another one, or recant session rename <id1> removes it there
+            choose another name, or recant session rename <id1> removes it there
     "#);
     for (name, why) in [("last", "'last' always means the newest"), ("1st", "it does not start with a letter")] {
         let said = world.recant(&format!("session new -n {name}")).with(1);

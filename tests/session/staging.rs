@@ -384,7 +384,7 @@ fn what_cannot_be_staged_says_why() {
             nothing was changed
     "#);
     assert_snapshot!(on_stderr(&world.call(["session", "chmod", &id, "0644", "l"]).run(), 1), @r#"
-    recant: cannot change the mode of /world/tree/l: a symlink has none of its own
+    recant: cannot change the mode of /world/tree/l: a symlink has no mode
             nothing was changed
     "#);
     assert_snapshot!(on_stderr(&world.call(["session", "chmod", &id, "9", "f"]).run(), 2), @r#"
@@ -461,7 +461,7 @@ fn what_does_not_fit_what_was_staged_before_somebody_changed_the_tree_is_refused
     world.remove("d").write("d", "theirs");
     let said = world.call(["session", "write", &id, "d"]).stdin("new").run();
     assert_snapshot!(on_stderr(&said, 1), @r#"
-    recant: cannot stage /world/tree/d/f: what is on the tree has changed since other changes of this session were staged, and does not fit them
+    recant: cannot stage /world/tree/d/f: the tree has changed since other changes of this session were staged, and does not fit them
             nothing was changed
             begin another session with recant session new
     "#);

@@ -385,7 +385,7 @@ fn paths_dry_run_keep_new_and_safe() {
     // Somebody edits what the step wrote.
     world.write("b", "mine").write("new", "mine too");
     let said = restore(&world, "0 --safe").with(4);
-    assert!(said.stdout().contains("b: somebody has edited it since") && said.stdout().contains("new: somebody"), "{said}");
+    assert!(said.stdout().contains("b: it was edited since") && said.stdout().contains("new: somebody"), "{said}");
     assert_eq!((world.read("b"), world.read("new"), world.read("a/two")), ("mine".into(), "mine too".into(), "2".into()));
     assert!(!world.exists("made"));
     restore(&world, "0 --keep-new").ok();
@@ -433,7 +433,7 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     --- stderr
     recant: /world/tree: it holds 35 files and directories, more than the limit of 20; the biggest in it: big/ (32), small/ (2)
             no snapshot was taken
-            --all takes it anyway, snapshot.max_files sets the limit, --exclude GLOB or --preset dev leave things out
+            --all takes it anyway; snapshot.max_files sets the limit; --exclude GLOB or --preset dev leave things out
     ");
     assert_eq!(number(&world, "--all"), "0");
     assert_eq!(number(&world, "--exclude big"), "1");

@@ -166,7 +166,7 @@ fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
         let is_root = desk.who == desk::Who::Root;
         assert_eq!(said.stderr().contains("no TCP; UDP"), !is_root, "what stays open: {said}");
         let said = run(&["-v", "--no-network"]);
-        assert_eq!(said.stderr().contains("no network but a loopback of its own"), is_root, "{said}");
+        assert_eq!(said.stderr().contains("no network but a private loopback"), is_root, "{said}");
         let said = run(&["--no-network", "--json"]);
         let errors = said.stderr();
         let document: serde_json::Value = serde_json::from_str(errors.lines().last().expect("a line")).expect("JSON");
@@ -593,7 +593,7 @@ fn a_rollback_says_that_a_file_of_a_run_on_the_real_tree_is_parted_from_its_name
     world.call(["run", "--in", "in", "--", "sh", "-c", script]).run().ok();
     let said = world.recant("rollback last").with(4);
     for (path, sort) in [("one", "file"), ("a", "file"), ("b", "file"), ("pipe", "fifo")] {
-        let parted = format!("in/{path}: taken back as a {sort} of its own: its other names are not linked with it");
+        let parted = format!("in/{path}: taken back as a separate {sort}: it is not linked with its other names");
         assert!(said.stdout().contains(&parted), "{path}: {said}");
     }
     assert!(!said.stdout().contains("in/own:") && !said.stdout().contains("in/twin:"), "{said}");

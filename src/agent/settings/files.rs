@@ -17,7 +17,7 @@ pub fn read(path: &AbsPath) -> Result<Option<String>, Error> {
     let refused = |why: &str| Error::refused(format!("{path}: {why}")).with_path(path);
     // What is no file may make the open wait.
     match path.as_path().metadata() {
-        Ok(found) if !found.is_file() => return Err(refused("it is no file")),
+        Ok(found) if !found.is_file() => return Err(refused("it is not a file")),
         Ok(found) if found.len() > LIMIT => return Err(refused("it is far too large for settings")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         found => found.map(|_is_a_file| ()).at("read", path)?,
@@ -25,7 +25,7 @@ pub fn read(path: &AbsPath) -> Result<Option<String>, Error> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path.as_path()).at("read", path)?;
     file.take(LIMIT).read_to_end(&mut bytes).at("read", path)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| refused("it is no text in UTF-8"))
+    String::from_utf8(bytes).map(Some).map_err(|_| refused("it is not valid UTF-8"))
 }
 
 /// The most links that are followed.

@@ -36,7 +36,7 @@ fn hooks_of<'o, 't>(text: &str, root: &'o Object<'t>) -> Result<Option<(Range<us
         None => Ok(None),
         Some(prop) => match &prop.value {
             Value::Object(object) => Ok(Some((bytes(prop), object))),
-            other => Err(Wrong::at(text, other.start(), "\"hooks\" is no object")),
+            other => Err(Wrong::at(text, other.start(), "\"hooks\" is not an object")),
         },
     }
 }
@@ -102,7 +102,7 @@ pub fn add(agent: Agent, form: Form, text: Option<&str>, command: &Command) -> R
                 match value_of(text, there, event)?.map(|prop| &prop.value) {
                     None => missing.push((event, Node::Column(vec![entry]))),
                     Some(Value::Array(list)) => puts.put_into_list(list, entry),
-                    Some(other) => return Err(Wrong::at(text, other.start(), format!("{} is no list", quoted(event)))),
+                    Some(other) => return Err(Wrong::at(text, other.start(), format!("{} is not a list", quoted(event)))),
                 }
             }
             puts.put_into_object(there, missing);

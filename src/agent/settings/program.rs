@@ -24,7 +24,7 @@ pub fn find(agent: Agent, text: &str) -> Option<Found> {
 
 pub fn add(plain: &str, text: Option<&str>, command: &Command) -> Result<Edit, Wrong> {
     match text {
-        Some(text) if !text.trim().is_empty() => Err(Wrong { line: 0, why: "it is another plugin, and not recant's".into() }),
+        Some(text) if !text.trim().is_empty() => Err(Wrong { line: 0, why: "it is another plugin, not recant's".into() }),
         _ => Ok(Edit::whole(self::text(plain, command))),
     }
 }

@@ -92,7 +92,7 @@ pub fn add(agent: Agent, text: &str, command: &Command) -> Result<Edit, Wrong> {
     let edit = Edit::of(text, vec![(text.len(), put)]);
     match parse(&edit.after) {
         Ok(_) => Ok(edit),
-        Err(_) => Err(Wrong { line: 0, why: "its hooks are written inline, which no table can be added to".into() }),
+        Err(_) => Err(Wrong { line: 0, why: "its hooks are written inline, so no table can be added".into() }),
     }
 }
 
@@ -110,7 +110,7 @@ pub fn remove(agent: Agent, text: &str) -> Result<String, Wrong> {
         }
         let is_table = text[place.clone()].starts_with("[[");
         if !is_table || ours.iter().any(Option::is_none) {
-            return Err(Wrong::at(text, place.start, "hooks of recant stand together with others here: take them out by hand"));
+            return Err(Wrong::at(text, place.start, "recant's hooks are mixed with others here: remove them by hand"));
         }
         cuts.push(lines(text, place.start..end_of(value)));
     }

@@ -58,7 +58,7 @@ fn lost(part: &Session) -> Result<Option<Error>, Error> {
     for side in sides {
         let Some(change) = changes.next()? else { break };
         if side == Side::Lost {
-            let why = "what it held there is gone, as somebody had changed it on the tree";
+            let why = "what it held there is lost: it was changed on the tree";
             return Ok(Some(Error::at(Kind::Refused, &change.path, why)));
         }
     }

@@ -243,13 +243,13 @@ impl Choosing<'_> {
         } else if PSEUDO.contains(&mount.fs_type.as_str()) {
             Some("its files are the kernel's own")
         } else if is_below(path, DEV) && !is_below(path, "/dev/shm") {
-            Some("a run has a /dev of its own")
+            Some("a run has its own /dev")
         } else if mount.read_only() {
             Some("its file system is mounted read-only")
         } else if place.sort == Sort::File {
             stat(path).and_then(|stat| self.refuse_file(mount, &stat)).map(|(_, why)| why)
         } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Directory) {
-            Some("it is no directory")
+            Some("it is not a directory")
         } else if self.route == Route::User && !may_write(path) {
             Some("it is not writable for you")
         } else {

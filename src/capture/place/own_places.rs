@@ -9,7 +9,7 @@ use crate::fs::{AbsPath, searched};
 use crate::tree::project_of;
 
 /// The row of the coverage table for what else there is, in an ordinary user's run.
-pub const REST: &str = "everything else: a user's run holds the places listed here alone";
+pub const REST: &str = "everything else: an ordinary user's run holds only the places listed here";
 
 /// The directories for temporary files (hier(7)).
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];

@@ -86,7 +86,7 @@ impl Confinement {
             _ if version >= DENIES_TCP => Reach::NoTcp,
             _ => {
                 let source = std::io::Error::from_raw_os_error(libc::ENOSYS);
-                let remedy = "it needs Linux 6.7 or newer, or root; or leave --no-network away";
+                let remedy = "it needs Linux 6.7 or newer, or root; or leave out --no-network";
                 return Err(set_up("Landlock", "deny the network", source, None).with_remedy(remedy));
             }
         };
@@ -109,7 +109,7 @@ impl Confinement {
             Reach::All => None,
             Reach::NoTcp if self.version >= SCOPES => Some("no TCP; UDP and other protocols stay open to it"),
             Reach::NoTcp => Some("no TCP; UDP, other protocols and abstract sockets stay open to it"),
-            Reach::Loopback => Some("no network but a loopback of its own"),
+            Reach::Loopback => Some("no network but a private loopback"),
         }
     }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongNumbers {
     /// Neither a number nor a range that goes up.
-    #[error("'{0}' is no number, nor a range such as 5-7")]
+    #[error("'{0}' is neither a number nor a range such as 5-7")]
     Unreadable(String),
     /// A number that is 0, or more than there are.
-    #[error("there is no number {number}: they go from 1 to {count}")]
+    #[error("no number {number}: they go from 1 to {count}")]
     OutOfRange {
         /// The number as it was typed.
         number: String,

@@ -12,8 +12,8 @@ pub fn write(to: &mut String, old: Option<&[u8]>, new: Option<&[u8]>, name: &str
     let at = if both { a.iter().zip(b).take_while(|(a, b)| a == b).count() } else { 0 };
     let start = at - at % ROW;
     let caption = match both {
-        true => format!("{name} is no text. The first difference is at byte {}.", crate::settings::grouped(at as u64)),
-        false => format!("{name} is no text. It begins with these bytes."),
+        true => format!("{name} is not text. The first difference is at byte {}.", crate::settings::grouped(at as u64)),
+        false => format!("{name} is not text. It begins with these bytes."),
     };
     to.push_str(&format!(
         "<table class=\"bytes\"><caption>{caption}</caption>\n<thead><tr><th scope=\"col\">Side</th><th scope=\"col\">From byte</th>\

@@ -97,7 +97,7 @@ impl SinceAct {
 }
 
 /// A path that somebody else changed while the session's command ran.
-pub const MEANWHILE: &str = "changed by somebody else while the command ran";
+pub const MEANWHILE: &str = "changed by another process while the command ran";
 
 /// All that stands against a job, but for damage.
 pub struct Hindrances {

@@ -131,10 +131,10 @@ impl<'s> Draft<'s> {
                 };
                 self.left.push((
                     path.clone(),
-                    format!("the directory is kept, as something else is in it: {}{more}", shown.join(", ")),
+                    format!("the directory is kept, because something else is in it: {}{more}", shown.join(", ")),
                 ));
             } else {
-                let conflicts = foreign.iter().map(|child| Conflict::because(child, "it lies in a directory that is to go"));
+                let conflicts = foreign.iter().map(|child| Conflict::because(child, "it lies in a directory that would be removed"));
                 self.conflicts.extend(conflicts);
             }
         }
@@ -210,7 +210,7 @@ impl<'s> Draft<'s> {
             };
             if to.meta.mode & needed != needed {
                 let why = format!(
-                    "with mode {:04o} you could no longer read it, so it could not be rolled back: it needs {rights}; or name only the other paths",
+                    "with mode {:04o} you could not read it, so it could not be rolled back: it needs {rights}; or name only the other paths",
                     to.meta.mode
                 );
                 self.refused.push(Against::new(&item.path, why));

@@ -167,12 +167,12 @@ pub fn ownership(target: &Named<'_>, ours: Option<&Seen>) -> Result<Ownership, I
         return Ok(Ownership::Foreign);
     }
     let Some(found) = observe::object(target.at())? else { return Ok(Ownership::Foreign) };
-    let changed = || Ok(Ownership::Changed("somebody changed what was put there".into()));
+    let changed = || Ok(Ownership::Changed("another process changed what was put there".into()));
     let (meta, now) = (&ours.state.meta, &found.state.meta);
     if ours.state.is_dir() {
         let dir = target.at().open_dir()?;
         if !dir.is_empty()? {
-            return Ok(Ownership::Changed("somebody put something into the directory".into()));
+            return Ok(Ownership::Changed("another process put something into the directory".into()));
         }
         return if now.xattrs == meta.xattrs { Ok(Ownership::Ours) } else { changed() };
     }

@@ -33,7 +33,7 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> Remedy {
         if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
     // Force does not move somebody's directory out of the way everywhere, nor what was put into one.
     let is_dir = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
-    let first = if is_dir { "once what is there is moved away, " } else { "" };
+    let first = if is_dir { "after you move away what is there, " } else { "" };
     let forced = command(format_args!("{verb} {id} {} --force", shell_word(path.as_bytes())));
     first + forced + " " + what + ", and keeps a copy of what it overwrites"
 }
@@ -131,10 +131,10 @@ fn add_names(
             free &= is_as_before(reach, &journal.items[*k], !directories.is_empty())?;
         }
         if free {
-            let why = "it is a hard link to a file that somebody has changed, and is put with it";
+            let why = "it is a hard link to a file that was changed since, and goes with it";
             told.extend(directories.into_iter().chain([i]).map(|k| (k, why.to_owned())));
         } else {
-            let why = "it is a hard link to a file that somebody has changed; its content is only there";
+            let why = "it is a hard link to a file that was changed since; its content is only there";
             lost.insert(i, why.to_owned());
         }
     }
@@ -170,7 +170,7 @@ fn look_for<'s>(reach: &mut Reach, item: &'s Item, places: &'s Places) -> Result
 
 fn lose_original(item: &mut Item, verb: Verb) {
     if verb.inward() {
-        item.kept = Kept::Uncovered { why: "somebody removed it while an interrupted operation was to be undone".into() };
+        item.kept = Kept::Uncovered { why: "another process removed it before an interrupted operation was undone".into() };
     } else {
         item.side = Side::Lost;
     }

@@ -61,7 +61,7 @@ fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[LeftPa
     let first = left.first().map(|left| &left.path);
     let rows: Vec<Against> = left.iter().chain(strays).map(|left| Against::new(&left.path, &*left.why)).collect();
     let message = format!("{why}; undone except for {} path{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
-    let state = format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word());
+    let state = format!("at these paths the {} is done, and what was there before is kept; all else is as it was", verb.word());
     Error::new(Kind::LeftOut, message)
         .with_path(first.map(ToString::to_string).unwrap_or_default())
         .with_rows(rows)

@@ -37,7 +37,7 @@ pub fn undo(
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
         let why = match taken.iter().find(|directory| step.path.is_under(directory)) {
             // It lay in the directory that was there before, not in one that somebody has made since.
-            Some(directory) => Some(format!("{directory}, in which it lay, is not back; what was there before is kept")),
+            Some(directory) => Some(format!("{directory} above it is not restored; what was there before is kept")),
             None => undo_step(fs, reach, &mut firsts, fresh, &step)?,
         };
         if let Some(why) = why {
@@ -123,7 +123,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &StepObjects<'_>) ->
             AtPath::To => Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?),
             AtPath::Changed(how) => Ok(Some(how.clone())),
             // Without a birth time, content tells it apart as well.
-            _ => Ok(Some("somebody changed what was put there".into())),
+            _ => Ok(Some("another process changed what was put there".into())),
         };
     }
     // Undo removes what Prepare made. If it was interrupted after that, it is nowhere.
@@ -136,7 +136,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &StepObjects<'_>) ->
         }
         // Not put, or back already.
         (OffPath::Ours, _) => return Ok(None),
-        _ if found.may_be_changed(step.to.as_deref()) => return Ok(Some("somebody changed what was put there".into())),
+        _ if found.may_be_changed(step.to.as_deref()) => return Ok(Some("another process changed what was put there".into())),
         // In a copy of the store it is another object. It was not put, or there would be none.
         (OffPath::Other, _) if !fresh && !found.is_put() => return Ok(None),
         (_, AtPath::To) => {}
@@ -153,7 +153,7 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &StepObjects<'_>) ->
 }
 
 const NO_DIRECTORY: &str = "its directory is gone";
-const OTHER: &str = "somebody put something else there; what was there before is kept";
+const OTHER: &str = "another process put something else there; what was there before is kept";
 
 fn undo_replace(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Option<String>, Error> {
     let (Some(ready), Some(out)) = (&found.ready, &found.out) else { return Ok(None) };
@@ -167,7 +167,7 @@ fn undo_replace(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Opt
         (AtPath::NoDirectory, _) => return Ok(Some(NO_DIRECTORY.into())),
         (AtPath::Changed(how), _) => return Ok(Some(how.clone())),
         (AtPath::Nothing, _) => {
-            return Ok(Some("somebody removed what was put there; what was there before is kept".into()));
+            return Ok(Some("another process removed what was put there; what was there before is kept".into()));
         }
         (AtPath::Other, _) => return Ok(Some(OTHER.into())),
         (AtPath::To, OffPath::Ours) => {}
@@ -187,7 +187,7 @@ pub fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<Option<
     match ownership(off, ours)? {
         Ownership::Ours => {}
         Ownership::Changed(how) => return Ok(Some(how)),
-        Ownership::Foreign => return Ok(Some("somebody put something else there; what was there before is kept".into())),
+        Ownership::Foreign => return Ok(Some("another process put something else there; what was there before is kept".into())),
     }
     if ours.is_none_or(|ours| !matches!(ours.state.what, What::File { .. })) {
         return Ok(None);
@@ -224,7 +224,7 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Opti
         // Between two file systems somebody has removed it in one place or the other, and nothing tells which. If on its way, the
         // session's copy is the only one.
         _ if step.at.copied && found.is_absent() && found.home.as_ref().is_some_and(|home| home.what != OffPath::Nothing) => {
-            return Ok(Some("somebody removed it, at its path or on its way from there; the session has a copy".into()));
+            return Ok(Some("another process removed it; the session has a copy".into()));
         }
         // Not taken, or back: any other change of the path is not ours to undo.
         _ => return Ok(None),
@@ -245,7 +245,7 @@ fn unmake(fs: &Fs, step: &Step<'_>, found: &StepObjects<'_>) -> Result<Option<St
     match &found.there {
         AtPath::To => {}
         AtPath::Changed(how) => return Ok(Some(how.clone())),
-        AtPath::Other if step.from.is_none() => return Ok(Some("somebody changed what was put there".into())),
+        AtPath::Other if step.from.is_none() => return Ok(Some("another process changed what was put there".into())),
         _ => return Ok(None),
     }
     with_rights(fs, [target, ready], || fs.take(target.at(), ready.at())).at("take back", step.path)?;
@@ -309,7 +309,7 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
     let Some(found) = observe::object(target.at())? else { return Ok(None) };
     if !from.print.identity.is(found.print.identity) {
-        return Ok(Some("somebody put something else there".into()));
+        return Ok(Some("another process put something else there".into()));
     }
     if let Some(why) = metadata::foreign_meta(from, to, &found) {
         return Ok(Some(why));

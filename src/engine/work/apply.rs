@@ -118,8 +118,8 @@ impl Sealed {
             Err(error) => {
                 return Err(stuck(
                     store.journals().at(session.id().as_str().as_bytes()),
-                    format!("cannot tidy up: {error}"),
-                    format!("the {} is done and durable; the next recant ends the tidying", journal.head.verb.word()),
+                    format!("cannot clean up: {error}"),
+                    format!("the {} is done and durable; the next recant finishes the clean-up", journal.head.verb.word()),
                 ));
             }
         }
@@ -132,7 +132,7 @@ fn unsealed(session: &Locked, journal: &Journal, why: &Error) -> Error {
     stuck(
         session.dir.at(b"session.json"),
         format!("cannot seal: {why}"),
-        format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
+        format!("the {} is on the tree, but may not be durable; its journal stays", journal.head.verb.word()),
     )
 }
 

@@ -101,7 +101,7 @@ pub fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
     if !has_mode_of_ours(old, new, now.mode)
         || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid)
     {
-        return Some("somebody changed its mode or owner".into());
+        return Some("another process changed its mode or owner".into());
     }
     let known = |name: &[u8], value: &[u8]| {
         let ours = [old, new].map(|meta| meta.xattr(name));
@@ -109,7 +109,7 @@ pub fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
         ours.contains(&Some(value)) || shaken()
     };
     let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
-    foreign.then(|| "somebody changed its extended attributes".into())
+    foreign.then(|| "another process changed its extended attributes".into())
 }
 
 /// True if a file's time is neither old nor new. The operation writes nothing into it, so somebody else has. File systems may cut times

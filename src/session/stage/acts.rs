@@ -134,7 +134,7 @@ impl Staging<'_> {
             return Err(refuse("change the mode of", &path, "there is nothing", None));
         };
         if matches!(state.what, What::Symlink { .. }) {
-            return Err(refuse("change the mode of", &path, "a symlink has none of its own", None));
+            return Err(refuse("change the mode of", &path, "a symlink has no mode", None));
         }
         inherit::set_mode(&mut state.meta, mode);
         let n = self.number();

@@ -18,7 +18,7 @@ impl Staging<'_> {
         let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
         let together = Changes { list, directory_times: Vec::new() };
         together.contradiction().map_or(Ok(()), |(path, _)| {
-            let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
+            let why = "the tree has changed since other changes of this session were staged, and does not fit them";
             Err(refuse("stage", path, why, Some("begin another session with " + command("session new"))))
         })
     }

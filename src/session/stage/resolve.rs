@@ -44,7 +44,7 @@ impl Staging<'_> {
                     todo.extend(parts(Path::new(std::ffi::OsStr::from_bytes(&target))));
                 }
                 Some(_) if self.is_staged(&next) => {
-                    return Err(refuse(act, &next, "it is staged as something that is no directory", None));
+                    return Err(refuse(act, &next, "it is staged as something other than a directory", None));
                 }
                 Some(_) => return Err(refuse(act, &next, "it is not a directory", None)),
                 None if self.make_parents => {

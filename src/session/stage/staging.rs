@@ -123,7 +123,7 @@ impl<'a> Staging<'a> {
             let dir = open_directory(parent.as_path())?;
             let (hash, stat) = observe::hash(dir.at(path.name()))?;
             if observe::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
-                return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
+                return Err(refuse("stage", path, "it is being changed", Some("try again".into())));
             }
             seen.set_hash(hash);
         }
@@ -151,7 +151,7 @@ impl<'a> Staging<'a> {
         let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root directory", None))?;
         let directory = match self.current(&parent)? {
             Some(state) if state.is_dir() => state.meta,
-            Some(_) => return Err(refuse("make", path, "what it would lie in is no directory", None)),
+            Some(_) => return Err(refuse("make", path, "its parent is not a directory", None)),
             None => return Err(refuse("make", path, "its directory is missing", None)),
         };
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());

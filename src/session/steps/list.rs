@@ -98,8 +98,8 @@ impl StepList {
             return Ok(());
         }
         let floor = header.steps.as_ref().map_or(0, |steps| steps.floor);
-        let why = format!("step {n} is gone: {floor} is the oldest");
-        Err(not_now(&header.id, why).with_remedy("steps.keep and steps.max_size of the settings say how many are kept"))
+        let why = format!("step {n} is no longer kept: {floor} is the oldest");
+        Err(not_now(&header.id, why).with_remedy("the settings steps.keep and steps.max_size say how many are kept"))
     }
 
     /// The steps that can be gone back to: the oldest one that is kept, all that stand on it, and branches that were begun anew since.

@@ -13,7 +13,7 @@ use crate::tree::{State, What};
 /// The reason why something stays that was there before the snapshot.
 pub const OLDER: &str = "it was there before, under another name or not covered";
 /// That reason where it can be forced.
-pub const OLDER_FORCIBLE: &str = "it was there before, under another name or not covered; --force takes it off, and keeps it";
+pub const OLDER_FORCIBLE: &str = "it was there before, under another name or not covered; --force removes it, and keeps a copy";
 /// The knowledge of a snapshot: the inode numbers of its objects, and their content.
 #[derive(Default)]
 struct KnownContent {

@@ -20,10 +20,10 @@ use crate::snapshot::snapshot_walk::{Object, Unseen, WalkAhead, WalkStep};
 use crate::tree::{Seen, What, is_vcs, observe};
 
 /// The reasons why removed parts of version control do not come back: the snapshot has them, or (below) it does not.
-const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
+const VCS_KEPT: &str = "it is gone, and is not restored without --with-vcs";
 const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
 /// The reason why a working tree stays.
-const VCS_NEW: &str = "it became a repository since the snapshot, and stays as it is";
+const VCS_NEW: &str = "it is a repository made since the snapshot, and stays as it is";
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {

@@ -32,7 +32,7 @@ pub enum Verdict {
 
 const MEANWHILE_BY_CLOCK: &str = "changed during or before the run: the clock was set back, or is another machine's";
 
-const UNREADABLE: &str = "you may not read it, so no checkpoint can keep it";
+const UNREADABLE: &str = "you cannot read it, so no checkpoint can keep it";
 pub const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
 /// The directory above a path that is a link now, by which the path may still be reached.
@@ -44,7 +44,7 @@ fn link_above(path: &AbsPath) -> Option<AbsPath> {
 /// The conflict of a path whose directory is missing.
 fn absent(path: &AbsPath, expected: &Object) -> Conflict {
     match link_above(path) {
-        Some(link) => Conflict::because(path, format!("{link}, above it, is a link now, and recant follows none")),
+        Some(link) => Conflict::because(path, format!("{link} above it is a symlink now, and recant does not follow symlinks")),
         None => Conflict::of(path, expected, &None, Difference::Presence),
     }
 }
@@ -286,7 +286,7 @@ impl<'r> Examiner<'r> {
         if seen.state.hash().is_none() && mv.uncovered.is_none() {
             let (Content { hash, .. }, stat) = found.read(false)?;
             if observe::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
-                looked.verdict = Verdict::Conflict(Conflict::because(&mv.path, "it changes just now"));
+                looked.verdict = Verdict::Conflict(Conflict::because(&mv.path, "it is being changed"));
             }
             seen.set_hash(hash);
         }
@@ -297,7 +297,7 @@ impl<'r> Examiner<'r> {
 /// Why nothing may be done at a path that the caller cannot get to.
 pub fn closed(path: &AbsPath) -> String {
     let way = way_in(path).map(|chmod| format!(" ({chmod} helps)")).unwrap_or_default();
-    format!("you may not search the directory that it lies in{way}")
+    format!("you cannot enter the directory that it lies in{way}")
 }
 
 fn state_of(seen: Option<&Seen>) -> Object {

@@ -31,7 +31,7 @@ impl Examiner<'_> {
         if found.is_some_and(|found| found.state.meta == to.meta && found.state.hash() == held.state.hash()) {
             looked.item.original = Some(Box::new(original.clone()));
         } else {
-            let why = format!("it is to be a further name of {original}, which was changed or removed since the run");
+            let why = format!("it is a hard link to {original}, which was changed or removed since the run");
             looked.verdict = Verdict::Conflict(Conflict::because(&mv.path, why));
         }
         Ok(())
