@@ -41,11 +41,11 @@ pub struct Tool {
 }
 
 const SESSION: Field = field("session", Kind::Word, "Id, name or 'last'");
-const PATHS: Field = field("paths", Kind::Paths, "Only these, and what lies under them");
+const PATHS: Field = field("paths", Kind::Paths, "Only these and all below them");
 const STEP: Field = field("step", Kind::Count, "Only what this step changed");
 const SINCE: Field = field("since", Kind::Count, "Only what came after this step; 0 is the tree as it was");
-const FULL: Field = field("full", Kind::Flag, "Each path by itself, all of it");
-const CURSOR: Field = field("cursor", Kind::Text, "'next' of the answer before, for what comes after it");
+const FULL: Field = field("full", Kind::Flag, "List each path, without summing up");
+const CURSOR: Field = field("cursor", Kind::Text, "'next' of the previous answer, to go on after it");
 
 pub const TOOLS: [Tool; 13] = [
     Tool {
@@ -57,8 +57,8 @@ pub const TOOLS: [Tool; 13] = [
         fields: &[
             field("shell", Kind::Text, "A line for /bin/sh"),
             field("session", Kind::Word, "The session to go on in; a new name begins one"),
-            field("timeout", Kind::Count, "Seconds after which it is ended, with all that it left running"),
-            field("tail", Kind::Count, "Bytes of output to give of each stream; else 2048"),
+            field("timeout", Kind::Count, "Seconds until it is ended, with its background processes"),
+            field("tail", Kind::Count, "Bytes of output to return of each stream; default 2048"),
             field(
                 "cursor",
                 Kind::Text,
@@ -112,25 +112,25 @@ pub const TOOLS: [Tool; 13] = [
     Tool {
         is: Name::Steps,
         name: "steps",
-        about: "The commands of a session that changed something, the newest first, and the step at which it stands (head).",
+        about: "The commands of a session that changed something, the newest first, and its current step (head).",
         effect: Effect::Looks,
         fields: &[SESSION, CURSOR],
     },
     Tool {
         is: Name::Rewind,
         name: "rewind",
-        about: "Make a held session stand at another of its steps, back or forth.",
+        about: "Move a held session to another of its steps, earlier or later.",
         effect: Effect::Holds,
         fields: &[SESSION, needed("step", Kind::Count, "0 is the tree as it was")],
     },
     Tool {
         is: Name::Fork,
         name: "fork",
-        about: "Begin a session as another one is at a step, for a second attempt.",
+        about: "Begin a new session from a step of another one, for a second attempt.",
         effect: Effect::Holds,
         fields: &[
             SESSION,
-            field("step", Kind::Count, "Else the one at which it stands"),
+            field("step", Kind::Count, "Default: its current step"),
             field("name", Kind::Word, "The name of the new session"),
         ],
     },
@@ -146,19 +146,19 @@ pub const TOOLS: [Tool; 13] = [
         name: "snapshot",
         about: "Take a snapshot of the real files of the project, to compare with later. A person can restore it.",
         effect: Effect::Holds,
-        fields: &[field("message", Kind::Text, "Its purpose"), field("label", Kind::Text, "A word to name it by")],
+        fields: &[field("message", Kind::Text, "A description"), field("label", Kind::Text, "A word to name it by")],
     },
     Tool {
         is: Name::Await,
         name: "await",
-        about: "Wait until a person has committed or discarded what a session holds, all or a part; tells what, and the reason.",
+        about: "Wait until a person has committed or discarded what a session holds, all or a part; returns what was done, and the reason.",
         effect: Effect::Looks,
-        fields: &[SESSION, field("timeout", Kind::Count, "Seconds to wait; else 50")],
+        fields: &[SESSION, field("timeout", Kind::Count, "Seconds to wait; default 50")],
     },
     Tool {
         is: Name::Commit,
         name: "commit",
-        about: "Ask for a session to be made real. Done at once is what your person's policy allows; for the rest the answer is the command for the person to type.",
+        about: "Ask to commit a session. What your person's policy allows is committed at once; for the rest the answer is the command for the person to type.",
         effect: Effect::Holds,
         fields: &[SESSION, PATHS],
     },
@@ -204,13 +204,13 @@ impl Tool {
         for name in given.keys() {
             if !self.fields.iter().any(|field| field.name == name) {
                 let known: Vec<&str> = self.fields.iter().map(|field| field.name).collect();
-                return Err(format!("{name:?} is no argument of {}: it takes {}", self.name, known.join(", ")));
+                return Err(format!("{name:?} is not an argument of {}: it takes {}", self.name, known.join(", ")));
             }
         }
         let mut read = Map::new();
         for field in self.fields {
             match given.get(field.name) {
-                None | Some(Value::Null) if field.required => return Err(format!("{}: it has to be given", field.name)),
+                None | Some(Value::Null) if field.required => return Err(format!("{}: it is required", field.name)),
                 None | Some(Value::Null) => {}
                 Some(value) => {
                     field.check(value).map_err(|why| format!("{}: {why}", field.name))?;
@@ -231,10 +231,13 @@ mod tests {
         let rewind = find("rewind").unwrap();
         for (arguments, want) in [
             (json!({ "session": "k3fa", "step": 2 }), None),
-            (json!({ "session": "k3fa", "step": 2, "x": null }), Some("\"x\" is no argument of rewind: it takes session, step")),
+            (
+                json!({ "session": "k3fa", "step": 2, "x": null }),
+                Some("\"x\" is not an argument of rewind: it takes session, step"),
+            ),
             (json!({ "step": 2 }), None),
-            (json!({ "session": "k3fa" }), Some("step: it has to be given")),
-            (json!({ "session": "k3fa", "step": null }), Some("step: it has to be given")),
+            (json!({ "session": "k3fa" }), Some("step: it is required")),
+            (json!({ "session": "k3fa", "step": null }), Some("step: it is required")),
             (json!({ "session": "k3fa", "step": -1 }), Some("step: expected a whole number from 0")),
             (json!({ "session": "k3fa", "step": "2" }), Some("step: expected a whole number from 0")),
             (json!({ "session": "--store=/x", "step": 2 }), Some("session: it begins with '-'")),

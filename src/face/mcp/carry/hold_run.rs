@@ -96,8 +96,8 @@ fn earlier(kept: &Keeps, cursor: &str, most: usize) -> Outcome {
 /// The outcome of a run that printed no result.
 fn without_result(ran: &Ran, session: &str) -> Outcome {
     match ran.timed_out {
-        true if ran.is_killed() => Outcome::refused("refused", "the command did not end when its time was over, and was killed")
-            .with("state", format!("what it has written by then is held in session {session}")),
+        true if ran.is_killed() => Outcome::refused("refused", "the command did not end in time, and was killed")
+            .with("state", format!("what it had written is held in session {session}")),
         true => {
             // `run` ends so if it has not started the command, and then prints no result.
             let is_started = !matches!(ran.status.code(), Some(125..=127));

@@ -43,7 +43,7 @@ use own_session::Last;
 pub fn mcp(call: &Call) -> Result<Ended, Error> {
     let mut random = [0; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
-        Error::new(Kind::Refused, format!("no random number can be had: {}", crate::error::reason(&error.into()))).without_state()
+        Error::new(Kind::Refused, format!("cannot get a random number: {}", crate::error::reason(&error.into()))).without_state()
     })?;
     let tag = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let store = matches!(call.place.from, From::Option(_)).then(|| call.store_path()).transpose()?;

@@ -51,7 +51,8 @@ impl Outputs {
     /// # Errors
     /// There is no such place; why.
     pub fn read(&self, cursor: &str, most: usize) -> Result<Part, String> {
-        let (n, stream, from) = parsed(cursor).ok_or_else(|| format!("{cursor:?} is no NUMBER.STREAM.BYTE, as in 3.stdout.0"))?;
+        let (n, stream, from) =
+            parsed(cursor).ok_or_else(|| format!("{cursor:?} is not NUMBER.STREAM.BYTE, as in 3.stdout.0"))?;
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.commands.iter().find(|(number, _)| *number == n);
         let (_, streams) = found.ok_or_else(|| format!("the output of command {n} is not kept: run it again"))?;

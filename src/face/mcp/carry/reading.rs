@@ -32,7 +32,7 @@ pub fn look(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: O
     let is_of = |name: &str| asked.arguments.contains_key(name);
     let not_of_snapshots = ["step", "since", "session", "full"];
     if is_of("step") && is_of("since") || is_of("snapshot") && not_of_snapshots.into_iter().any(is_of) {
-        return Outcome::refused("usage", "of step, since and snapshot one can be given, and snapshot stands alone");
+        return Outcome::refused("usage", "give step, since or snapshot, and nothing else beside snapshot");
     }
     let words = words(asked, session);
     match asked.tool.is {
@@ -45,11 +45,11 @@ pub fn look(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: O
         Err(error) => return not_started(&error),
     };
     if ran.out.total > LONGEST as u64 {
-        return Outcome::refused("refused", "there is too much of it").with("remedy", "name paths");
+        return Outcome::refused("refused", "the answer would be too long").with("remedy", "name paths");
     }
     let Ok(mut document @ Value::Object(_)) = serde_json::from_slice(&ran.out.bytes) else { return failed(&ran) };
     if is_log_of_session && document.get("entries").is_none() {
-        return Outcome::refused("refused", "no session is called so").with("remedy", "for a path give paths");
+        return Outcome::refused("refused", "no session has that name or id").with("remedy", "for a path, give paths");
     }
     match shorten((asked, here), &mut document) {
         Ok(()) => Outcome::done(document),
