@@ -525,13 +525,13 @@ fn a_person_at_a_terminal_sees_the_sources_and_what_else_there_is_in_a_line_each
     src/          | new directory: 2 files, 8 B
     node_modules/ | dependencies: 6 created, 12 B
     2 files changed, 2 insertions(+)
-    and 9 changes told together: recant diff <id1~> --stat --full
+    and 9 changes summed up: recant diff <id1~> --stat --full
     ");
     // Elsewhere all of it is the patch, and all of it with --full.
     let whole = world.call(["diff", &id]).run().ok().stdout();
     assert!(whole.contains("+++ b/") && whole.contains("node_modules/b/index.js") && whole.contains("src/b.js"), "{whole}");
     let full = world.call(["diff", &id, "--stat", "--full"]).run().ok().stdout();
-    assert!(full.contains(" node_modules/b/index.js ") && !full.contains("told together"), "{full}");
+    assert!(full.contains(" node_modules/b/index.js ") && !full.contains("summed up"), "{full}");
     let named = world.call(["diff", &id, "node_modules", "--stat"]).run().ok().stdout();
     assert!(named.contains(" node_modules/b ") && !named.contains("dependencies"), "{named}");
     let Some(terminal) = Terminal::open(&world, 100, 60) else { return };
@@ -543,7 +543,7 @@ fn a_person_at_a_terminal_sees_the_sources_and_what_else_there_is_in_a_line_each
         ["# package.json: npm runs its scripts", "# node_modules/: dependencies: 6 created, 12 B"],
         "{seen}"
     );
-    assert!(remarks[2].starts_with("# not shown: 6 changes told together: recant diff "), "{seen}");
+    assert!(remarks[2].starts_with("# not shown: 6 changes summed up: recant diff "), "{seen}");
     assert!(seen.contains("b/src/b.js") || seen.contains("/src/b.js"), "{seen}");
     assert!(!seen.contains("index.js"), "{seen}");
 }

@@ -255,7 +255,7 @@ fn the_settings_name_the_tool_and_the_call_goes_first() {
     let (world, id) = world();
     assert_snapshot!(on_stderr(&world.call(["diff", &id, "--tool"]).run(), 2), @"
     recant: no tool is named, and diff.tool is not set
-            recant diff --tool meld; recant config --help tells of the setting
+            recant diff --tool meld; recant config --help explains the setting
     ");
     world.config("[diff]\ntool = 'echo of the settings; true'\n");
     let last = |words: &[&str]| world.call([&["diff", &*id], words].concat()).run().ok().stdout();

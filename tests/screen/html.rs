@@ -325,7 +325,7 @@ fn what_no_page_can_be_made_for_is_refused_as_usage() {
     }
     let command = format!("{} diff {id} --html", recant());
     let said = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").run().with(2).stdout();
-    assert!(said.contains("a page is nothing for a terminal") && said.contains("--html > FILE"), "{said}");
+    assert!(said.contains("a page is not for a terminal") && said.contains("--html > FILE"), "{said}");
 }
 
 #[test]

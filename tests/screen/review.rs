@@ -550,7 +550,7 @@ fn without_a_terminal_that_can_be_drawn_on_it_is_refused_with_2() {
     terminal.resize(80, 24);
     tried("TERM=dumb recant review", 2, "review needs a terminal that can draw");
     tried("TERM= recant review", 2, "review needs a terminal that can draw");
-    tried("recant review --json", 2, "review is a screen for people");
+    tried("recant review --json", 2, "review is a screen, and prints no JSON");
     tried("recant review nothing", 1, "nothing");
     tried("recant review | cat; false", 1, "there is no terminal");
 }

@@ -122,7 +122,7 @@ impl<'c> Acts<'c> {
         let tail = id.tail();
         (now != *from).then(|| {
             vec![
-                format!("session {tail} has gone on since: it stands at step {now}, and stood at step {from}"),
+                format!("session {tail} has gone on since: it is at step {now}, and was at step {from}"),
                 "nothing was changed".into(),
                 format!("s lists its steps; {} goes back over them", crate::error::command(format_args!("rewind {tail} {to}"))),
             ]
@@ -233,7 +233,7 @@ impl<'c> Acts<'c> {
 
     fn redo(&mut self, id: &Id, picked: Picked, reason: Option<String>) -> Ended {
         if picked.0.iter().any(|pick| pick.taken != Taken::Whole) {
-            return Ended::Refused(vec!["what was rolled back is committed again by whole files: a chooses all of one".into()]);
+            return Ended::Refused(vec!["what was rolled back can only be committed again as whole files: a chooses one".into()]);
         }
         let (paths, what) = (paths(&picked), deed("redo", &picked));
         let done = self.redone(id, of_picks(id, picked, reason));
@@ -295,7 +295,7 @@ impl<'c> Acts<'c> {
             merge::merge(call, store, &mut session, false, &mut paths(picked)).map(|_goes_on| None)
         });
         let done = done.map(|done| match done.lines.is_empty() {
-            true => Made::of(vec!["there was nothing to merge: the tree has what these changes were made of".into()]),
+            true => Made::of(vec!["there was nothing to merge: the tree has not changed there".into()]),
             false => done,
         });
         self.ended(done, deed("merge", picked), |acts, _| acts.back_to(id, before))

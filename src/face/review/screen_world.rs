@@ -81,8 +81,9 @@ const SMALLEST: (u16, u16) = (80, 24);
 fn refuse_without_terminal(call: &Call) -> Result<(), Error> {
     let usage = |why: String| Error::usage(why);
     if !call.out.is_text() {
-        return Err(usage("review is a screen for people: it prints no JSON".into())
-            .with_remedy(shell("recant diff --json") + " is for programs"));
+        return Err(
+            usage("review is a screen, and prints no JSON".into()).with_remedy(shell("recant diff --json") + " is for programs")
+        );
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(usage("review is a screen, and there is no terminal".into())

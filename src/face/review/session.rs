@@ -118,7 +118,7 @@ fn notes(header: &Header, run: Option<&Run>) -> Vec<String> {
     if header.unsynced {
         notes.push(crate::face::text::fact::UNSYNCED.to_owned());
     }
-    notes.extend(header.left.iter().map(|left| format!("{}: left as somebody changed it", left.path)));
+    notes.extend(header.left.iter().map(|left| format!("{}: left as it was changed since", left.path)));
     if let Some(run) = run {
         let places = |how: How| run.coverage.iter().filter(move |place| place.how == how);
         notes
@@ -198,13 +198,13 @@ impl OfSession<'_> {
         };
         sheet.add(if base { "held, from the same original" } else { "held, against the tree as it is now" }, &quiet(view));
         if self.session.header.counts.ever_in == 0 && base {
-            sheet.whole = "somebody has changed it since: m puts one onto the other";
+            sheet.whole = "it was changed since: m merges the two";
         }
         Ok(sheet)
     }
 }
 
-const CHANGED: &str = "somebody has changed it since";
+const CHANGED: &str = "it was changed since";
 
 /// The view without the reason that stands above it.
 fn quiet(mut view: View<'_>) -> View<'_> {

@@ -112,7 +112,7 @@ struct OfSnapshot<'s>(diff::Contents<'s>);
 impl Contents for OfSnapshot<'_> {
     fn sheet(&mut self, i: usize) -> Sheet {
         let view = self.0.view(i);
-        view.map_or_else(|problem| Sheet::failed(&said(problem)), |view| Sheet::whole(&view, "a snapshot gives files back whole"))
+        view.map_or_else(|problem| Sheet::failed(&said(problem)), |view| Sheet::whole(&view, "a snapshot restores whole files"))
     }
 }
 

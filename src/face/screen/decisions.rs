@@ -121,7 +121,7 @@ impl Screen<'_> {
         match act {
             Act::Discard if may.steps => first.push("u takes it back, and so does a step before it: s lists them.".into()),
             Act::Discard => first.push("A session that was staged by hand has no steps: this cannot be undone.".into()),
-            Act::Merge => first.push("The held change is put onto what is on the tree by now. The tree is not touched.".into()),
+            Act::Merge => first.push("The held change is merged with the tree as it is now. The tree is not touched.".into()),
             Act::Commit | Act::RollBack | Act::Restore => {}
         }
         let wants_in = act == Act::RollBack;
@@ -149,7 +149,7 @@ impl Screen<'_> {
     pub fn ask_undo(&mut self) {
         match self.world.last() {
             Some(what) => {
-                let lines = vec![what, String::new(), "What somebody has changed since stays, and is named.".into()];
+                let lines = vec![what, String::new(), "What was changed since stays, and is named.".into()];
                 self.mode = Mode::Asking(Ask::plain(Decision::Undo, "Undo the last act of this screen?".into(), lines));
             }
             None => {
@@ -202,7 +202,7 @@ impl Screen<'_> {
             Ended::Refused(lines) => self.mode = Mode::Reading { title: title.into(), lines, top: 0 },
             Ended::Conflict(mut lines) => {
                 if again == Some(Act::Commit) && self.seen.may.choose {
-                    lines.push("In this screen: m puts a held change onto what is on the tree by now.".into());
+                    lines.push("On this screen, m merges a held change with the tree as it is now.".into());
                 }
                 self.mode = Mode::Reading { title: title.into(), lines, top: 0 };
             }

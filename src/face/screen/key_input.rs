@@ -143,7 +143,7 @@ impl Screen<'_> {
                     Listing::Turns => (
                         Decision::UndoTurn(row.n),
                         format!("Undo turn {} and the later ones?", row.n),
-                        "What somebody has changed since stays, and is named.",
+                        "What was changed since stays, and is named.",
                     ),
                 };
                 let columns = row.columns.join("  ");

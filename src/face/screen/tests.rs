@@ -329,21 +329,21 @@ fn the_keys_are_explained() {
             │   Enter   unfold; look at the difference                    │
             │   Tab     between the tree and the difference               │
             │   ]       next block, and on to the next file               │
-            │   [       block before                                      │
-            │   /       look for text: in paths, or in the difference     │
-            │   n       next place that has it                            │
-            │   N       place before                                      │
+            │   [       previous block                                    │
+            │   /       find text in paths, or in the difference          │
+            │   n       next match                                        │
+            │   N       previous match                                    │
             │ Choose                                                      │
             │   Space   a file or directory; in a difference a block      │
             │   l       by lines, or by blocks again                      │
             │   a       all of the file                                   │
             │   A       everything                                        │
-            │   v       list what is chosen alone                         │
+            │   v       list only what is chosen                          │
             │ Act on what is chosen                                       │
             │   c       commit it: it becomes real                        │
-            │   d       discard it: it is held no more                    │
+            │   d       discard it: it is no longer held                  │
             │   r       roll back, or restore from a snapshot             │
-            │   m       merge it with what is on the tree by now          │
+            │   m       merge it with the tree as it is now               │
             │   u       undo the last act of this screen                  │
             │ Look                                                        │
             │   |       the two sides beside each other                   │

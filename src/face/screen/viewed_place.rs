@@ -70,7 +70,7 @@ impl Screen<'_> {
         }
         if lost > 0 {
             let what = format!(
-                "{} changed meanwhile, and {} no more chosen",
+                "{} changed meanwhile, and {} no longer chosen",
                 count(lost, "change"),
                 if lost == 1 { "is" } else { "are" }
             );
