@@ -89,8 +89,7 @@ impl Moves for Outward {
                 continue;
             }
             if let (Kept::Blob { unlinked: true, .. } | Kept::ObjectCopy, Some(state)) = (&original.kept, &original.state) {
-                let why =
-                    format!("taken back as a separate {}: it is not linked with its other names", sort_word(state.sort()));
+                let why = format!("taken back as a separate {}: it is not linked with its other names", sort_word(state.sort()));
                 self.rest.left.push((change.path.clone(), why));
             }
             return Ok(Some(outward(change, original, index)));

@@ -43,7 +43,7 @@ struct Process {
 impl Caller for Process {
     fn store_path(&self) -> Result<AbsPath, Error> {
         self.place.resolve().map_err(|error| match error.advice() {
-            None => error.with_remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
+            None => error.with_remedy("use a store in a directory that you can enter: --store DIR, RECANT_STORE"),
             Some(_) => error,
         })
     }

@@ -56,12 +56,12 @@ fn of_store(barrier: Barrier, store: &AbsPath) -> Remedy {
     match barrier {
         Barrier::Full => {
             let room = words(format_args!("make room where the store is, {store}: "));
-            room + command("status") + " tells what a prune frees; " + OTHER
+            room + command("status") + " shows what a prune frees; " + OTHER
         }
         Barrier::ReadOnly => {
             words(format_args!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}"))
         }
-        Barrier::NotYours => words(format_args!("the store, {store}, has to be yours to write to, {OTHER}")),
+        Barrier::NotYours => words(format_args!("the store, {store}, has to be writable for you, {OTHER}")),
         Barrier::Attribute => "use a store on the file system of the file: --store DIR, RECANT_STORE".into(),
     }
 }

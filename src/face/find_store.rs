@@ -100,6 +100,6 @@ pub fn own_program() -> anyhow::Result<PathBuf> {
 pub fn cwd() -> Result<PathBuf, Error> {
     std::env::current_dir().map_err(|error| {
         let problem = Error::refused(format!("cannot find the working directory: {}", crate::error::reason(&error)));
-        problem.with_remedy("go to a directory that is there, or give absolute paths")
+        problem.with_remedy("change to a directory that exists, or give absolute paths")
     })
 }

@@ -15,10 +15,10 @@ pub fn finish(out: &Out, ended: Result<Ended, Error>, effect: Effect) -> Ended {
         (Err(unprinted), Ok(_)) if effect != Effect::Changes => Err(unprinted),
         (Err(unprinted), Ok(ended)) => {
             let (kind, done) = match ended {
-                Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),
-                _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
+                Ended::With(kind) => (kind, "not all is done; the report is lost"),
+                _ => (Kind::LeftOut, "all is done; only the report is lost"),
             };
-            let remedy = command("status") + " and " + command("show ID") + " tell how things stand";
+            let remedy = command("status") + " and " + command("show ID") + " show what was done";
             Err(unprinted.with_kind(kind).with_state(done).with_remedy(remedy))
         }
     };

@@ -69,7 +69,7 @@ impl Progress for Bar {
     fn hashes(&self, path: &AbsPath, bytes: u64) {
         if self.wanted && self.large.set(()).is_ok() {
             let size = settings::bytes(bytes);
-            let text = format!("recant: {path}: to hash {size} takes long\nrecant: nothing is changed yet; Ctrl-C ends it\n");
+            let text = format!("recant: {path}: hashing {size} takes a while\nrecant: nothing is changed yet; Ctrl-C ends it\n");
             // A lost notice does no harm.
             let _unsaid = io::stderr().write_all(text.as_bytes());
         }

@@ -93,9 +93,8 @@ pub fn no_sudo(host: &str) -> Error {
 
 /// recant is to be run by sudo there, and there is no sudo.
 pub fn lacks_sudo(host: &str) -> Error {
-    on(host, "sudo is not installed there").with_remedy(format!(
-        "install it on {host}, or take sudo out of [remotes] in the settings: a login as root needs none"
-    ))
+    on(host, "sudo is not installed there")
+        .with_remedy(format!("install it on {host}, or take sudo out of [remotes] in the settings: a login as root needs none"))
 }
 
 /// recant could not be installed there.

@@ -40,7 +40,8 @@ impl Target {
             None if rest.matches(':').count() > 1 => (rest, None),
             None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
         };
-        let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is not a number up to 65535")));
+        let port =
+            port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is not a number up to 65535")));
         let port = port.transpose()?;
         let known = remotes.get(host).or_else(|| remotes.get(words)).cloned().unwrap_or_default();
         let host = plain(host, OF_HOST).ok_or(wrong("not a host name"))?;

@@ -131,7 +131,7 @@ fn the_edit_is_shown_and_made_as_a_session_that_a_rollback_takes_back() {
     assert_eq!(said.stdout(), format!("{}created   ~/.gemini/settings.json\n", shown.stdout()), "what was shown is made");
     assert_snapshot!(said.masked_err().replace(&session(&said), "ID"), @"
     recant: to take it back: recant rollback ID
-    recant: they count from the agent's next start on; recant agent status gemini tells if they fire
+    recant: they work from the agent's next start on; recant agent status gemini shows whether they fire
     ");
     let listed = world.recant("list --json").ok().json();
     assert_eq!(
@@ -180,7 +180,7 @@ fn each_agent_s_settings_are_made_found_again_and_removed_with_their_directories
             }
             let installed = around(&world);
             let again = world.recant(&words("install")).ok();
-            assert!(again.stderr().contains("are there already") && again.stdout().is_empty(), "{what}: {again}");
+            assert!(again.stderr().contains("are installed already") && again.stdout().is_empty(), "{what}: {again}");
             assert_same(&world, &installed, &what);
             let other = if scope.is_empty() { "--project" } else { "" };
             world.recant(&format!("agent uninstall {agent} {other} -y")).ok();
@@ -226,7 +226,7 @@ fn settings_as_people_have_them_are_the_same_bytes_after_an_uninstall_or_a_rollb
             assert!(installed.len() > text.len() + 500, "{what}: {installed}");
             assert_eq!(installed.contains("\r\n"), text.contains("\r\n"), "{what}");
             let again = world.recant(&words("install")).ok();
-            assert!(again.stderr().contains("are there already"), "{what}: {again}");
+            assert!(again.stderr().contains("are installed already"), "{what}: {again}");
             assert_eq!(world.read(&path), installed, "{what}");
             world.recant(&format!("rollback {id}")).ok();
             assert_same(&world, &before, &what);
@@ -357,7 +357,7 @@ fn hooks_of_codex_go_where_its_others_are() {
         assert!(
             world.read(&toml).contains("[[hooks.SessionStart]]\nhooks = [{ type = \"command\", command = \"") && !json.exists()
         );
-        assert!(world.recant("agent install codex -y").ok().stderr().contains("are there already"));
+        assert!(world.recant("agent install codex -y").ok().stderr().contains("are installed already"));
         world.recant("agent uninstall codex -y").ok();
         assert_eq!(world.read(&toml), text);
     }
@@ -593,7 +593,8 @@ fn hooks_whose_program_is_not_found_do_not_fire_whatever_came_before() {
     world.recant("agent install claude --project -y").ok();
     let said = world.recant("agent status claude").with(4);
     assert!(
-        said.stdout().starts_with("Claude Code: hooks do not fire\n") && flat(&said).contains("its hooks call recant, which is not in PATH"),
+        said.stdout().starts_with("Claude Code: hooks do not fire\n")
+            && flat(&said).contains("its hooks call recant, which is not in PATH"),
         "{said}"
     );
     world.mkdir(world.root().join("bin")).symlink(recant(), world.root().join("bin/recant"));

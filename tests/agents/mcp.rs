@@ -324,7 +324,7 @@ fn a_command_is_held_and_told_in_short() {
         for (wrong, why) in [
             (json!({}), "give shell"),
             (json!({ "shell": "b", "cursor": "1.stdout.0" }), "give shell"),
-            (json!({ "command": ["ls"] }), "no argument"),
+            (json!({ "command": ["ls"] }), "not an argument"),
             (json!({ "shell": "true", "session": "--commit" }), "begins with '-'"),
         ] {
             let told = refused(client.call("hold_run", wrong));
@@ -393,7 +393,7 @@ fn sources_come_first_and_what_programs_made_is_told_together() {
     let sources = patch(&mut client, json!({}));
     assert!(sources.starts_with("# .git/hooks/pre-push: git runs it\n# node_modules/: dependencies: 5 created"), "{sources}");
     assert!(
-        sources.contains("told together: full shows them\n") && sources.contains("+++ b/") && !sources.contains("b/.git/objects")
+        sources.contains("summed up: full shows them\n") && sources.contains("+++ b/") && !sources.contains("b/.git/objects")
     );
     for arguments in [json!({ "full": true }), json!({ "paths": ["node_modules"] })] {
         let all = patch(&mut client, arguments);
@@ -465,7 +465,7 @@ fn what_a_command_left_running_is_named_and_ends_with_its_time() {
     let ran = done(client.call("hold_run", json!({ "shell": "sleep 60 & echo started", "session": "s", "timeout": 1 })));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!((&ran["timed_out"], &ran["exited"], &ran["stdout"]), (&json!(true), &json!(0), &json!("started\n")));
-    assert_eq!(ran["notes"], json!(["ended, as the command had left it running: sleep"]), "{ran}");
+    assert_eq!(ran["notes"], json!(["ended, because the command left it running: sleep"]), "{ran}");
 }
 
 #[test]

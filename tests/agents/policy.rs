@@ -251,7 +251,10 @@ fn what_others_obey_fits_where_its_whole_path_is_named() {
 
 #[test]
 fn nothing_rides_on_a_rename_or_on_a_directory_that_waits() {
-    assert_eq!(waits("mv src/a.rs docs/a.rs"), "docs/a.rs: it was renamed, and TREE/src/a.rs waits (and 1 more)".replace("TREE/", ""));
+    assert_eq!(
+        waits("mv src/a.rs docs/a.rs"),
+        "docs/a.rs: it was renamed, and TREE/src/a.rs waits (and 1 more)".replace("TREE/", "")
+    );
     assert_eq!(waits("mv docs/old.md src/old.md"), "docs/old.md: it was renamed, and src/old.md waits (and 1 more)");
     let world = world("commit = ['src/**/*.md']");
     assert_eq!(

@@ -223,7 +223,7 @@ say run recant run -- echo within"#;
             );
             assert!(text.ends_with("-> 1"), "{text}");
         }
-        assert!(part("tool").contains("inside a run recant only looks") && part("tool").ends_with("-> 1"), "{}", part("tool"));
+        assert!(part("tool").contains("inside a run recant only shows") && part("tool").ends_with("-> 1"), "{}", part("tool"));
         assert!(part("doctor").contains("recant only runs commands and shows changes"), "{}", part("doctor"));
         assert!(part("run").contains("holds its changes") && part("run").contains("within"), "{}", part("run"));
         assert!(!part("store").ends_with("-> 0"), "{}", part("store"));
@@ -248,7 +248,7 @@ echo more >> lib.rs"#;
         let said = String::from_utf8(said.stderr).unwrap();
         let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains("real: ~/.claude/.credentials.json"), "{said}");
-        assert!(plain.contains("files that Claude Code keeps about itself committed; recant rollback"), "{said}");
+        assert!(plain.contains("files of Claude Code's records committed; recant rollback"), "{said}");
         assert_eq!(
             (home(desk, ".claude.json"), home(desk, ".claude/projects/p/s.jsonl")),
             ("{\"numStartups\": 2}\n".into(), "{}\n".into())
@@ -283,8 +283,8 @@ mkdir -p ~/.claude/projects/p; echo '{}' > ~/.claude/projects/p/s.jsonl; echo mi
         let said = String::from_utf8(at_work.child.wait_with_output().unwrap().stderr).unwrap();
         let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains("~/.claude.json is held: Claude Code obeys mcpServers in it, and that was changed"), "{said}");
-        assert!(plain.contains("~/.claude/history.jsonl is held: somebody else changed it meanwhile"), "{said}");
-        assert!(plain.contains("1 file that Claude Code keeps about itself committed"), "{said}");
+        assert!(plain.contains("~/.claude/history.jsonl is held: another process changed it meanwhile"), "{said}");
+        assert!(plain.contains("1 file of Claude Code's records committed"), "{said}");
         assert_eq!(home(desk, ".claude.json"), "{\"numStartups\": 1}\n");
         assert_eq!(home(desk, ".claude/history.jsonl"), "theirs\n");
         assert_eq!(home(desk, ".claude/projects/p/s.jsonl"), "{}\n");
@@ -481,7 +481,7 @@ fn the_door_shows_sessions_and_does_nothing_else_whoever_asks() {
             &[],
         ] {
             let (out, errors, status) = asks(&door, &request(words, none.clone()));
-            assert!(errors.contains("inside a run recant only looks"), "{words:?}: {out}{errors}");
+            assert!(errors.contains("inside a run recant only shows"), "{words:?}: {out}{errors}");
             assert_eq!((out, status), (String::new(), None), "{words:?}");
         }
         // What is no request ends the connection, and the door stays open.
@@ -517,8 +517,8 @@ fn what_only_looks_like_a_record_stays_held_whatever_it_is_and_the_agent_s_statu
             ("echo '{\"oauthAccount\": {\"id\": \"x\"}}' > ~/.claude.json", "oauthAccount"),
             ("cp /bin/sh ~/.claude/projects/p/sh.jsonl; chmod 4755 ~/.claude/projects/p/sh.jsonl", "its mode gives more"),
             ("echo x > ~/.claude/projects/p/x.jsonl; chmod 755 ~/.claude/projects/p/x.jsonl", "its mode gives more"),
-            ("ln -s ~/.bashrc ~/.claude/projects/p/x.jsonl", "it is no plain file"),
-            ("mkfifo ~/.claude/projects/p/x.jsonl", "it is no plain file"),
+            ("ln -s ~/.bashrc ~/.claude/projects/p/x.jsonl", "it is not a regular file"),
+            ("mkfifo ~/.claude/projects/p/x.jsonl", "it is not a regular file"),
             ("echo new > ~/.claude/history.jsonl", "lines that were in it are gone"),
             ("rm ~/.claude/projects/p/old.jsonl", "it was deleted"),
             ("cd ~/.claude/projects/p; echo 1 > a.jsonl; ln a.jsonl b.jsonl", "it has several names"),
@@ -578,7 +578,7 @@ fn records_are_appended_to_and_last_means_the_work() {
         desk.bare(&home_of, "echo old > .claude/history.jsonl");
         // Nothing but records: nothing is left to hold.
         let said = held(desk, "echo new >> ~/.claude/history.jsonl; mkdir ~/.claude/projects/memory; echo x > ~/.claude/projects/memory/m.jsonl; rm -r ~/.claude/projects/memory").ok();
-        assert!(said_of(&said).contains("1 file that Claude Code keeps about itself committed; recant rollback"), "{said}");
+        assert!(said_of(&said).contains("1 file of Claude Code's records committed; recant rollback"), "{said}");
         assert!(said_of(&said).contains("no file change"), "{said}");
         assert_eq!(home(desk, ".claude/history.jsonl"), "old\nnew\n");
         held(desk, "echo newer >> ~/.claude/history.jsonl; echo more >> lib.rs; mkdir -p ~/.claude/projects/p/memory; echo x > ~/.claude/projects/p/memory/m.jsonl").ok();
@@ -605,7 +605,7 @@ fn an_agent_that_calls_has_its_records_held() {
     with_agent(|desk| {
         plan(desk, "echo new >> ~/.claude/history.jsonl");
         let said = agent(desk, "claude").env("CLAUDECODE", "1").run().ok();
-        assert!(said_of(&said).contains("is held: an agent calls (CLAUDECODE is set)"), "{said}");
+        assert!(said_of(&said).contains("is held: an agent called recant (CLAUDECODE is set)"), "{said}");
         assert_eq!(home(desk, ".claude/history.jsonl"), "(missing)");
     });
 }
@@ -631,7 +631,7 @@ fn a_spoilt_own_store_is_made_anew_and_a_full_one_does_not_keep_from_a_discard()
         plan(desk, "ls; recant status");
         let said = agent(desk, "--session claude-tree claude").run().ok();
         assert!(said.stdout().contains("one\n") && said.stdout().contains("running"), "{said}");
-        assert!(said_of(&said).contains("was spoilt"), "{said}");
+        assert!(said_of(&said).contains("was damaged"), "{said}");
         // A command in the session that is no agent's sees what is held, too.
         let said = desk.call(["run", "--session", "claude-tree", "--", "sh", "-c", "cd /; recant diff last --stat"]).run().ok();
         assert!(said.stdout().contains("one | 1 +"), "{said}");

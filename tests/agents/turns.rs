@@ -236,7 +236,7 @@ fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
     stays     src/main.rs: it was changed since turn 1, by turn 2 of gemini
     --- stderr
     recant: turn 1: 1 path taken back, 1 stays
-    recant: to have it again: recant rollback ID
+    recant: to undo this: recant rollback ID
     recant: the conversation: claude --resume a
     recant: and in it /rewind to "first"
     "#);
@@ -465,7 +465,7 @@ fn turns_are_listed_and_one_is_shown() {
     --- stderr
     recant: this is turn 1 of claude: change what the program prints, and write abo…
     recant: mine: another process changed it during the turn
-    recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
+    recant: /nowhere/outside: written by turn 1, but not covered: it lies outside of the project
     ");
     assert_snapshot!(world.recant("agent diff 2"), @"
     status 0
@@ -478,7 +478,7 @@ fn turns_are_listed_and_one_is_shown() {
     restored  src/main.rs
     stays     mine: turn 1: another process changed it during the turn
     --- stderr
-    recant: /nowhere/outside: turn 1 wrote it, outside of the project: it is not covered
+    recant: /nowhere/outside: written by turn 1, but not covered: it lies outside of the project
     recant: turn 1: 1 path would be taken back, 1 stays
     ");
     assert_snapshot!(world.recant("agent undo 9"), @"
@@ -870,7 +870,7 @@ fn the_notes_of_a_diff_come_after_its_page() {
     let call = world.program("script", ["-qec", &command, "/dev/null"]).env("PAGER", "sed s/^/paged:/").env("TERM", "xterm");
     let said = call.run().stdout();
     let paged = said.rfind("paged:").expect("a page");
-    for note in ["this is turn 1", "somebody else changed it", "turn 1 did not change it"] {
+    for note in ["this is turn 1", "another process changed it", "turn 1 did not change it"] {
         assert!(said.find(note).is_some_and(|note| paged < note), "{note}: {said}");
     }
 }

@@ -205,7 +205,7 @@ fn a_closed_run_sees_its_own_session_alone() {
         desk.held("-q --session own", "echo open-sesame > ~/.npmrc; echo _auth=x >> ~/.npmrc").run().ok();
         let call = desk.held("--session own --closed", "$RECANT diff; $RECANT diff --stat").env("RECANT", &desk.binary);
         let said = call.run();
-        assert!(!said.stdout().contains("open-sesame") && said.stderr().contains("sees no content of sessions"), "{said}");
+        assert!(!said.stdout().contains("open-sesame") && said.stderr().contains("shows no content of sessions"), "{said}");
     });
 }
 

@@ -552,7 +552,7 @@ fn git_applies_a_relative_patch_inside_a_repository() {
         // From a directory below it is the same.
         assert_eq!(relative("--relative", "sub").stdout(), relative("--relative", "").stdout());
         let whole = relative("--relative", "");
-        assert!(whole.stderr().contains("of git itself, not shown") && !whole.stdout().contains(".git/"), "{whole}");
+        assert!(whole.stderr().contains("in git's own files, not shown") && !whole.stdout().contains(".git/"), "{whole}");
         let below = relative("--relative=sub", "").stdout();
         assert!(below.starts_with("diff --git \"a/a b\" \"b/a b\"") || below.starts_with("diff --git a/a b b/a b\n"), "{below}");
         assert_eq!(below.matches("diff --git").count(), 1, "{below}");

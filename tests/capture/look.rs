@@ -137,7 +137,7 @@ fn a_run_that_hides_files_sees_names_and_no_content() {
                       \"$RECANT\" show other; \"$RECANT\" diff other --stat";
         let said = desk.held("--hide private --discard", script).env("RECANT", &desk.binary).run().ok().stdout();
         assert!(!said.contains("sesame") && said.contains("private/key | "), "{said}");
-        assert!(said.contains("this run hides files, so it sees no content of sessions"), "{said}");
+        assert!(said.contains("this run hides files, so it shows no content of sessions"), "{said}");
     });
 }
 

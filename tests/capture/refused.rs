@@ -275,7 +275,7 @@ fn output_to_a_file_of_the_project_is_said_to_be_real() {
         let said = shell("RUN echo hi > logs/out");
         let path = desk.world.path("logs/out");
         assert!(
-            matches!(&told(&said)[..], [line] if line.ends_with("logs/out: written at once, not held, as it is the command's stdout")),
+            matches!(&told(&said)[..], [line] if line.ends_with("logs/out: written at once, not held, because it is the command's stdout")),
             "{said}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "hi\n");

@@ -408,7 +408,7 @@ fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_other
         assert!(!said.stderr().contains("new session"), "{said}");
         // A shell in a new one says so before it begins.
         let said = shell(&["--session", "other"]).with(1);
-        let begins = "recant: other is no session yet: the first change begins it\nrecant: a shell with every file change held";
+        let begins = "recant: other is a new session, which the first change begins\nrecant: a shell with every file change held";
         assert!(said.stderr().starts_with(begins) && !said.stderr().contains("new session"), "{said}");
     });
 }
@@ -2019,7 +2019,7 @@ fn what_the_command_leaves_running_is_waited_for_as_long_as_asked() {
         let said = desk.held("--wait-background 10m -n ends", "(sleep 0.2; echo late > late) & echo now > now").run().ok();
         assert!(!said.stderr().contains("left it running") && desk.paths("ends") == ["late", "now"], "{said}");
         let said = desk.held("--wait-background 1s -n stays", "tail -f /dev/null & echo now > then").run().ok();
-        assert!(said.stderr().contains("ended, as the command had left it running: tail"), "{said}");
+        assert!(said.stderr().contains("ended, because the command left it running: tail"), "{said}");
         assert_eq!(desk.paths("stays"), ["then"]);
         for other in ["--no-wait", "--session x --serve y"] {
             desk.held(&format!("--wait-background 1s {other}"), "true").run().with(2);

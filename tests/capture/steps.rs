@@ -530,7 +530,7 @@ fn the_oldest_steps_are_merged_as_the_settings_say_and_what_only_they_held_goes(
         // Those of the steps that are kept, and of the one that holds the merged ones.
         assert!((4..=5).contains(&files()), "{}", files());
         let listed = desk.recant("steps s").ok().stdout();
-        assert!(listed.contains("7 older steps cannot be gone back to any more"), "{listed}");
+        assert!(listed.contains("7 older steps no longer kept"), "{listed}");
         let status = desk.recant("status").ok().stdout();
         assert!(status.contains("steps        5 of 1 session (steps.keep 4, steps.max_size 2.0 GiB of each)"), "{status}");
         assert_eq!(listed.lines().filter(|line| line.starts_with('*')).count(), 6, "five steps and the tree: {listed}");
@@ -721,7 +721,7 @@ fn a_command_that_is_discarded_takes_no_earlier_step_with_it() {
     stepped(desk, &["echo work > work"]);
     let said = desk.held("--session s --discard", "echo try > try; rm work").run().ok();
     let tail = desk.id()[16..].to_owned();
-    let aside = format!("recant: step 2 of session {tail} is set aside; the session stands at step 1");
+    let aside = format!("recant: step 2 of session {tail} is set aside; the session is at step 1");
     assert_eq!(said.stderr(), format!("{aside}\n"));
     let said = desk.held("--session s --discard", "echo try > try2; exit 7").run().with(7);
     // A user is given a hint first.
@@ -826,7 +826,7 @@ fn a_step_beside_the_head_is_compared_with_it_and_that_is_said() {
     desk.recant("rewind s 1").ok();
     stepped(desk, &["echo 3 > three"]);
     let said = desk.recant("diff s --since 2 --name-only").ok();
-    assert!(said.stderr().contains("step 2 is not below the head: it is compared with it\n"), "{said}");
+    assert!(said.stderr().contains("step 2 is not below the head: the two are compared\n"), "{said}");
     assert_eq!(said.stdout().lines().count(), 2, "{said}");
     for below in [0, 1, 3] {
         assert!(!desk.recant(&format!("diff s --since {below}")).ok().stderr().contains("not below"));
@@ -981,7 +981,7 @@ fn what_an_agent_adds_after_a_person_looked_is_asked_about_at_the_commit() {
     agent("run -q --session t -- touch five").ok();
     let late = format!("run:1:env -u RECANT_STEPS CLAUDECODE=1 {} run -q --session t -- touch late", crate::common::recant());
     let said = desk.call(["commit", "t@1"]).env("RECANT_STEPS", late).run().with(1);
-    assert!(said.stderr().contains("stands at step 2, and not at 1") && !desk.world.exists("late"), "{said}");
+    assert!(said.stderr().contains("is at step 2, not at step 1") && !desk.world.exists("late"), "{said}");
 }
 
 /// What a person did to its session since, an agent is told once, with the reason.

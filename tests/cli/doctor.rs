@@ -348,7 +348,10 @@ fn the_ways_that_need_other_programs_tell_what_to_install() {
         assert_ways(&said, &[("remote", NO, "No user exists for uid 7", remedy)]);
         let installed = desk.call(["agent", "install", "claude", "-y"]).env("PATH", only).run();
         assert_eq!(installed.status, 0, "{installed}");
-        assert_ways(&doctor(only), &[("agent claude", Value::Null, "no event has come yet", "start Claude Code, then run this again")]);
+        assert_ways(
+            &doctor(only),
+            &[("agent claude", Value::Null, "no event has come yet", "start Claude Code, then run this again")],
+        );
         let event = r#"{"session_id": "s", "hook_event_name": "SessionStart"}"#;
         desk.call(["hook", "claude"]).stdin(event).run().ok();
         assert_ways(&doctor(only), &[("agent claude", YES, "its hooks fire", "")]);

@@ -96,9 +96,9 @@ fn words_of_other_programs_and_bare_commands_get_recant_s_way() {
         ("abort", "recant discard ID drops what is held"),
         ("rm last", "recant discard ID drops what is held"),
         ("revert", "recant undo takes back what was committed"),
-        ("snapshot rm 3", "recant prune --snapshots --number N takes one away"),
+        ("snapshot rm 3", "recant prune --snapshots --number N drops one"),
         ("--store=/srv/s reset", "recant --store /srv/s discard ID drops what is held"),
-        ("-Hweb1 restore --store s", "recant -H web1 --store s snapshot restore N makes a directory as it was"),
+        ("-Hweb1 restore --store s", "recant -H web1 --store s snapshot restore N restores a directory"),
         ("--host web1 session rm", "recant -H web1 session delete ID PATH stages a deletion"),
         ("touch f -v", "recant run -- touch f -v"),
         ("-H web1 touch f", "recant -H web1 run -- touch f"),
@@ -180,7 +180,7 @@ fn a_standard_output_that_is_full_is_an_error_which_says_whether_something_was_d
     }
     for args in [&["session", "new", "-n", "new"][..], &["commit", &id], &["rollback", &id]] {
         let (status, said) = say(args);
-        assert!(status == 4 && said.contains(&format!("{unwritten}what was asked for is done; ")), "{args:?}: {status}: {said}");
+        assert!(status == 4 && said.contains(&format!("{unwritten}all is done; ")), "{args:?}: {status}: {said}");
     }
     let sessions = world.recant("list --json").ok().json()["sessions"].clone();
     assert_eq!((&sessions[0]["name"], &sessions[1]["status"]), (&"new".into(), &"rolled_back".into()));
@@ -236,7 +236,7 @@ fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
         for words in ["session new".into(), format!("session write {id} g"), format!("commit {id}"), "run -- true".into()] {
             let status = if words.starts_with("run") { 125 } else { 1 };
             let full = said("-o size=1m", &words).with(status);
-            let remedy = format!("make room where the store is, /mnt/store: recant status tells what a prune frees; {other}");
+            let remedy = format!("make room where the store is, /mnt/store: recant status shows what a prune frees; {other}");
             assert_eq!(last(&full), remedy, "{words}: {full}");
             let shut = said("-o mode=0700", &words).with(status);
             let remedy = format!("the store, /mnt/store, is on a read-only file system: mount it for writing, {other}");
@@ -247,11 +247,11 @@ fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
     world.chmod(world.store().join("sessions"), 0o500);
     let said = world.recant("session new").with(1);
     world.chmod(world.store().join("sessions"), 0o700);
-    assert_eq!(last(&said), format!("the store, /world/store, has to be yours to write to, {other}"), "{said}");
+    assert_eq!(last(&said), format!("the store, /world/store, has to be writable for you, {other}"), "{said}");
     // One that cannot be made.
     world.mkdir("closed").chmod("closed", 0o500);
     let said = world.recant("session new --store closed/sub/store").with(1);
-    assert_eq!(last(&said), format!("the store, /world/tree/closed/sub/store, has to be yours to write to, {other}"), "{said}");
+    assert_eq!(last(&said), format!("the store, /world/tree/closed/sub/store, has to be writable for you, {other}"), "{said}");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/tree/file/store: cannot resolve: not a directory
             nothing was changed
-            the store has to be where you can get at it: --store DIR, RECANT_STORE
+            use a store in a directory that you can enter: --store DIR, RECANT_STORE
     "#);
 }
 
@@ -339,7 +339,7 @@ fn without_a_working_directory_absolute_paths_do() {
     assert_snapshot!(on_stderr(&shell(&format!("rollback {id} f")), 1), @r#"
     recant: cannot find the working directory: no such file or directory
             nothing was changed
-            go to a directory that is there, or give absolute paths
+            change to a directory that exists, or give absolute paths
     "#);
     let said = world.recant("list").ok();
     assert!(said.stdout().contains(&id[16..]), "{said}");
@@ -609,7 +609,7 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
             nothing was changed
-            recant config shows the known keys once the file is corrected
+            recant config shows the known keys once the settings file is corrected
     "#);
     world.config("[checkpoint]\nmax_size = 'much'\n");
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"

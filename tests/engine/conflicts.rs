@@ -1027,6 +1027,9 @@ fn a_file_whose_directory_became_a_link_is_not_said_to_be_deleted() {
     let id = held(&world, ["write d/f new"]);
     world.program("sh", ["-c", "mv d elsewhere; ln -s elsewhere d"]).run().ok();
     let said = world.recant(&format!("commit {id}")).with(3);
-    assert!(said.masked_err().contains("d/f: /world/tree/d above it is a symlink now, and recant does not follow symlinks"), "{said}");
+    assert!(
+        said.masked_err().contains("d/f: /world/tree/d above it is a symlink now, and recant does not follow symlinks"),
+        "{said}"
+    );
     assert_eq!(world.read("elsewhere/f"), "old");
 }

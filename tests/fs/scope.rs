@@ -533,7 +533,7 @@ fn recant_alone_says_how_to_begin_where_nothing_was_held_yet() {
       recant run -- COMMAND    run a command, and hold its file changes
       recant diff              look at them
       recant commit last       make them real; rollback last takes them back
-    recant --help lists all verbs; recant doctor tries whether a run works here.
+    recant --help lists all verbs; recant doctor tests whether a run works here.
     ");
     assert!(!world.store().exists(), "looking makes no store");
     assert_eq!(world.recant("--json").ok().json()["fresh"], true);

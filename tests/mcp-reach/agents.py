@@ -1,6 +1,6 @@
 """Agents from npm, driven by the stand-in model of tests/agents-reach, with `recant mcp` as their server.
 
-The model holds a command, then asks for its commit, and the file is not made.
+The model holds a command, then asks for its commit, and the settings file is not made.
 """
 import json
 import os

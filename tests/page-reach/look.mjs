@@ -127,7 +127,7 @@ async function paper() {
   await check("it prints", async () => {
     const file = join(shots, "page.pdf");
     await page.pdf({ path: file, format: "A4" });
-    return statSync(file).size > 10_000 ? "" : "the file is empty";
+    return statSync(file).size > 10_000 ? "" : "the settings file is empty";
   });
   await context.close();
 }

@@ -598,7 +598,7 @@ fn what_somebody_removes_on_its_way_is_named_with_the_copy_of_the_session() {
             world.remove(name);
         }
         let recovered = world.recant("recover");
-        if on_its_way.is_none() || recovered.status == 0 && recovered.stdout().contains("was done; it is settled now") {
+        if on_its_way.is_none() || recovered.status == 0 && recovered.stdout().contains("was done, and is finished now") {
             assert_eq!(recovered.status, 0, "{what}{recovered}");
             assert_eq!(scene.status() == "pending", world.exists("f"), "{what}{recovered}");
             return Came::Used("none removed that is needed");

@@ -301,7 +301,7 @@ fn who_reads_beside_an_operation_is_told_of_it_and_not_of_damage() {
     assert!(!said.contains("damaged") && !said.contains("interrupted"), "{said}");
     let wait = "i=0; until [ -e done ] || [ $i = 200 ]; do sleep 0.05; i=$((i+1)); done; cat done";
     let verified = scene.world.program("sh", ["-c", wait]).cwd(root).run().ok().stdout();
-    assert!(verified.contains("whole") && verified.ends_with("exit 0\n"), "{verified}");
+    assert!(verified.contains("intact") && verified.ends_with("exit 0\n"), "{verified}");
 }
 
 /// What was put is on the tree for a moment, although the operation comes to nothing: who writes to it then is told, and his bytes are
@@ -511,7 +511,7 @@ fn what_a_directory_that_was_moved_before_a_kill_took_along_is_named() {
                 // One that is the only copy of what was there stays, and the path is named.
                 let to_decide = told.contains("undone except for") && told.contains("p/q/edited (") && name.ends_with("-1");
                 assert!(to_decide || told.contains(name), "{moved} before step {n}: {name}: {said}");
-                assert!(said.status == 4 || told.contains("it is settled now"), "{moved} before step {n}: {said}");
+                assert!(said.status == 4 || told.contains("and is finished now"), "{moved} before step {n}: {said}");
             }
         }
     }

@@ -439,7 +439,7 @@ fn a_recovery_is_said_though_what_was_half_made_cannot_be_swept_up() {
         let said = scene.world.call(words).env("RECANT_STEPS", format!("fail:{n}:5")).run().ok();
         let text = format!("{said}");
         assert!(text.contains("was undone: the tree is as before it"), "{said}");
-        assert!(text.contains("nothing needs it, and the next verb that changes something tries again"), "{said}");
+        assert!(text.contains("this does no harm, and the next verb that changes something tries again"), "{said}");
         scene.world.recant("session new").ok();
         scene.assert_over("the rest");
     }
@@ -451,10 +451,9 @@ fn a_recovery_that_failed_is_not_said_to_be_done_where_its_report_is_lost() {
     let scene = of("commit").interrupted();
     let journal = scene.store.join("journals").join(&scene.id);
     let whole = std::fs::read(&journal).expect("the journal");
-    for (bytes, status, words) in [
-        (&whole[..whole.len() - 9], 5, "not all that was asked for is done"),
-        (&whole, 4, "what was asked for is done; only the report is lost"),
-    ] {
+    for (bytes, status, words) in
+        [(&whole[..whole.len() - 9], 5, "not all is done"), (&whole, 4, "all is done; only the report is lost")]
+    {
         std::fs::write(&journal, bytes).expect("the journal");
         let out = scene.world.call(["recover"]).command().stdout(common::full()).output().expect("recant");
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -749,7 +748,7 @@ fn what_cannot_be_read_is_undone_once_it_can_be() {
     scene.assert_over("when it can be read again");
 }
 
-/// Two names of one file, of which a kill let one be put, and somebody wrote to that: both are put then, as the file is one. Where somebody
+/// Two names of one file, of which a kill let one be put, and somebody wrote to that: both are put then, as the settings file is one. Where somebody
 /// has taken the other name, what was held for it is lost, and said to be.
 #[test]
 fn a_file_that_was_put_under_one_of_its_names_and_edited_is_put_under_all() {

@@ -193,7 +193,10 @@ fn doctor_tells_of_both_sides() {
     assert_eq!((&said["host"], &said["near"]["static"]), (&"web1".into(), &true.into()), "{said}");
     assert!(said["far"]["run"]["works"].is_boolean(), "{said}");
     assert!(
-        near.world.recant("-H web1 doctor").stdout().contains("not static, so it cannot be put on other machines: make static")
+        near.world
+            .recant("-H web1 doctor")
+            .stdout()
+            .contains("not static, so it cannot be installed on other machines: make static")
     );
 }
 
@@ -211,7 +214,10 @@ fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
     let host = near.net.bare("web1");
     let Some(home) = Mounted::over(&host, "noexec") else { return };
     let said = near.recant("-H web1 session new").with(1);
-    assert!(said.stderr().contains("web1: recant cannot be installed there: it does not run below ~/.local/lib/recant/bin"), "{said}");
+    assert!(
+        said.stderr().contains("web1: recant cannot be installed there: it does not run below ~/.local/lib/recant/bin"),
+        "{said}"
+    );
     assert!(said.stderr().contains("mounted noexec") && said.stderr().contains("nothing was changed"), "{said}");
     assert_eq!(placed(&host), [""; 0]);
     let wanted = format!("scp {} web1:/tmp/recant && ssh web1 sudo install /tmp/recant /usr/local/bin/", near.binary.display());

@@ -397,7 +397,7 @@ fn entries_say_whose_they_are_and_are_chosen_by_that() {
     <time>  commit   <id1~>   1 path  done  claude 7  mine
     ");
     assert_snapshot!(on_stderr(&world.recant("log --agent pi"), 0), @"
-    recant: nothing was done that fits
+    recant: nothing was done that matches
     ");
 }
 
@@ -446,10 +446,9 @@ fn a_log_in_which_a_line_is_another_or_missing_does_not_fit() {
     assert_snapshot!(world.recant("log --verify"), @"
     status 0
     --- stdout
-    5 lines, each as it was when the next one was written
+    5 lines, none changed after the next one was written
     --- stderr
-    recant: lines that are missing at its end cannot be seen, nor a last line that
-            was replaced
+    recant: this cannot detect lines removed from the end, or a replaced last line
     ");
     let whole = lines(&world);
     let misfit = |lines: &[String], what: &str| {
@@ -464,7 +463,7 @@ fn a_log_in_which_a_line_is_another_or_missing_does_not_fit() {
     };
     let without = |n: usize| [&whole[..n], &whole[n + 1..]].concat();
     let file = world.store().join("log.jsonl");
-    let wrong = |n: &str| format!("recant: {}: line {n}: not what stood before it when it was written", file.display());
+    let wrong = |n: &str| format!("recant: {}: line {n}: does not follow the line before it", file.display());
     // Garbled, so that it cannot be read; replaced by a line that is whole; gone; two in another order.
     assert_eq!(misfit(&changed(1, "rollback", "commit"), "changed"), wrong("3"));
     let mut replaced = whole.clone();
@@ -474,7 +473,7 @@ fn a_log_in_which_a_line_is_another_or_missing_does_not_fit() {
     assert_eq!(misfit(&without(2), "without the third"), wrong("3"));
     // That cannot be seen, and it is said.
     put(&world, &whole[..4]);
-    assert!(world.recant("log --verify").ok().stderr().contains("missing at its end cannot be seen"));
+    assert!(world.recant("log --verify").ok().stderr().contains("this cannot detect lines removed from the end"));
     put(&world, &whole);
     world.recant("log --verify").ok();
 }
@@ -490,10 +489,9 @@ fn torn_lines_are_in_the_chain() {
     assert_snapshot!(world.recant("log --verify"), @"
     status 4
     --- stdout
-    8 lines, each as it was when the next one was written
+    8 lines, none changed after the next one was written
     --- stderr
-    recant: lines that are missing at its end cannot be seen, nor a last line that
-            was replaced
+    recant: this cannot detect lines removed from the end, or a replaced last line
     recant: /world/store/log.jsonl: 1 line cannot be read: 6
     ");
     assert_snapshot!(on_stderr(&world.recant("log -n 0"), 4), @"

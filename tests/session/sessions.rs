@@ -450,7 +450,7 @@ fn what_was_discarded_is_freed_at_once_by_age_by_amount_and_by_prune() {
     };
     let [now, old, large, pruned] = [(); 4].map(|()| discarded());
     let said = world.call(["discard", &now, "--now"]).run().ok();
-    assert!(said.stderr().contains("is freed, and nothing brings it back"), "{said}");
+    assert!(said.stderr().contains("is freed, which cannot be undone"), "{said}");
     assert_eq!(content(&now), 0);
     header(&old, &|text| {
         let at = text.find("\"discarded\":\"").unwrap() + 13;
@@ -734,7 +734,7 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     recant: would be lost: /world/tree/fresh: what the session held of it
     recant: would be lost: /world/tree/kept: what the session held of it
     recant: would be lost: /world/tree/kept: what was there before it was committed
-    recant: 1 session would go, 8.0 KiB
+    recant: 1 session would be pruned, 8.0 KiB
     "#);
     assert!(world.session(&id).exists());
     let pruned = world.call(["prune", "--sessions", &id, "--json"]).run().ok().json();
@@ -813,7 +813,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name_and_none_where_nothing_is_on_th
     --- stdout
     modified  file  3 B  f
     --- stderr
-    recant: the checkpoint of session <id1> was pruned: the originals are gone
+    recant: the checkpoint of session <id1> was pruned, and its originals with it
     ");
 }
 
@@ -849,7 +849,7 @@ fn a_checkpoint_is_listed_shown_whole_in_every_form_and_verified() {
     assert_snapshot!(world.recant("checkpoint verify"), @r#"
     status 0
     --- stdout
-    <id1>  4 originals  6 B  whole
+    <id1>  4 originals  6 B  intact
     "#);
     let blobs = world.session(&id).join("checkpoint/blobs");
     let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
@@ -867,7 +867,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
     assert_snapshot!(world.recant("status"), @r#"
     status 0
     --- stdout
-    store        /world/store (not there yet; the first session makes it)
+    store        /world/store (does not exist yet; the first session makes it)
     sessions     none
     "#);
     let id = world.begin();
@@ -884,7 +884,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
 fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     let world = World::new();
     assert_snapshot!(on_stderr(&world.recant("log"), 0), @r#"
-    recant: nothing was done in this project yet; recant log --all is of all
+    recant: nothing was done in this project yet; recant log --all lists all projects
     "#);
     let id = world.begin();
     world.stage_write(&id, "f", "x");
@@ -1334,10 +1334,10 @@ fn prune_lets_go_what_the_settings_say_once_it_was_shown() {
     let (world, [finished, pending, committed]) = prunable();
     let before = world.recant("status --json").ok().json();
     let shown = world.recant("prune --dry-run").ok();
-    assert!(shown.stdout().contains("1 session: finished; this also gives up redo"), "{shown}");
+    assert!(shown.stdout().contains("1 session: finished; they can then not be redone"), "{shown}");
     assert!(shown.stdout().contains(&finished[16..]) && !shown.stdout().contains(&pending[16..]), "{shown}");
     assert!(shown.stdout().contains("1 snapshot: over snapshot.keep"), "{shown}");
-    assert!(shown.stderr().contains("1 session, 1 snapshot would go"), "{shown}");
+    assert!(shown.stderr().contains("1 session, 1 snapshot would be pruned"), "{shown}");
     assert_eq!(world.recant("status --json").ok().json(), before, "a dry run changes nothing");
     // Without a terminal it wants a word.
     let said = world.recant("prune").with(2);
@@ -1356,11 +1356,11 @@ fn prune_lets_go_what_the_settings_say_once_it_was_shown() {
 fn prune_without_a_retention_leaves_sessions_and_says_so() {
     let (world, [finished, ..]) = prunable();
     let status = || world.recant("status").ok().stdout();
-    let what = "1 session: finished; pruning also gives up redo\n             recant";
+    let what = "1 session: finished; cannot be redone once pruned\n             recant";
     assert!(status().contains(&format!("{what} prune drops what the settings no longer keep\n")), "{}", status());
     world.config("[snapshot]\nkeep = 1\n");
     assert!(
-        status().contains("could go     ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))
+        status().contains("could free   ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))
     );
     assert!(status().contains("             recant prune --sessions --older-than 30d drops old, --keep 0 all\n"), "{}", status());
     assert!(status().lines().all(|line| line.chars().count() <= 80) && !status().contains("prunable"), "{}", status());
@@ -1527,7 +1527,7 @@ fn show_tells_together_what_programs_made_and_in_a_line_each_what_people_look_fo
     created  file  4 B  README
     src/           new directory: 2 files, 8 B
     node_modules/  dependencies: 5 created, 8 B
-    8 changes told together: recant show <id1~> -v
+    8 changes summed up: recant show <id1~> -v
     ");
     let all = rows("-v");
     assert!(all.contains("node_modules/b/index.js") && !all.contains("together"), "{all}");
@@ -1541,7 +1541,7 @@ fn show_tells_together_what_programs_made_and_in_a_line_each_what_people_look_fo
     created   README
     src/           new directory: 2 files, 8 B
     node_modules/  dependencies: 5 created, 8 B
-    8 changes told together: recant commit <id1~> --dry-run -v
+    8 changes summed up: recant commit <id1~> --dry-run -v
     ");
     let all = commit("--dry-run -v");
     assert!(all.contains("created   node_modules/b/index.js") && !all.contains("together"), "{all}");
@@ -1550,13 +1550,13 @@ fn show_tells_together_what_programs_made_and_in_a_line_each_what_people_look_fo
     assert_snapshot!(part, @"
     created   README
     node_modules/  dependencies: 5 created, 8 B
-    5 changes told together: recant commit <id1~> … --dry-run -v
+    5 changes summed up: recant commit <id1~> … --dry-run -v
     ");
     let json = world.recant(&format!("commit {id} node_modules README --dry-run --json")).ok().json();
     assert_eq!(json["summary"]["groups"][0]["created"], 5, "{json}");
     let done = commit("");
     assert_eq!(done.lines().take(4).collect::<Vec<_>>(), would.lines().take(4).collect::<Vec<_>>());
-    assert!(done.contains("8 changes told together: recant show "), "{done}");
+    assert!(done.contains("8 changes summed up: recant show "), "{done}");
     // What is taken back is told the other way round, before it and after it.
     let rollback = |options: &str| world.recant(&format!("rollback {id} {options}")).ok().masked_out().to_string();
     let would = rollback("--dry-run");
@@ -1565,7 +1565,7 @@ fn show_tells_together_what_programs_made_and_in_a_line_each_what_people_look_fo
     removed   package.json
     src/           deleted directory: 2 files, 8 B
     node_modules/  dependencies: 5 deleted, 8 B
-    8 changes told together: recant rollback <id1~> --dry-run -v
+    8 changes summed up: recant rollback <id1~> --dry-run -v
     ");
     let all = rollback("-v --dry-run");
     assert!(all.contains("removed   node_modules/b/index.js") && !all.contains("together"), "{all}");

@@ -38,9 +38,9 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     let bytes = told["bytes"].as_u64().unwrap();
     assert!(bytes > 300_000 && status["store"]["bytes"].as_u64() == Some(bytes), "{status}");
     let text = world.recant("status").ok().stdout();
-    assert!(text.contains("snapshots    3 of 2 directories, 1 not there now ("), "{text}");
-    assert!(snapshot(&world, "list --all").ok().stdout().contains("(not there now)"));
-    assert!(!text.contains("could go"), "{text}");
+    assert!(text.contains("snapshots    3 of 2 directories, 1 no longer there ("), "{text}");
+    assert!(snapshot(&world, "list --all").ok().stdout().contains("(no longer there)"));
+    assert!(!text.contains("could free"), "{text}");
 
     world.config("[store]\nwarn_size = '300K'\n");
     let said = world.recant("status").ok();
@@ -174,10 +174,10 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot show last --dir f", 1, &format!("recant snapshot create {} takes the first", tree.join("f").display())),
         ("snapshot create a-word", 1, "name a directory or file that is there; -m gives a message"),
         ("snapshot create --label last", 1, "'last' always means the newest\n"),
-        ("snapshot delete 0", 2, "recant prune --snapshots --number N takes one away"),
-        ("snapshot rm 0", 2, "recant prune --snapshots --number N takes one away"),
-        ("snapshot rollback 0", 2, "recant snapshot restore N makes the directory as it was"),
-        ("snapshot revert", 2, "recant snapshot restore N makes the directory as it was"),
+        ("snapshot delete 0", 2, "recant prune --snapshots --number N drops one"),
+        ("snapshot rm 0", 2, "recant prune --snapshots --number N drops one"),
+        ("snapshot rollback 0", 2, "recant snapshot restore N restores the directory"),
+        ("snapshot revert", 2, "recant snapshot restore N restores the directory"),
         ("revert", 2, "recant undo takes back what was committed"),
         ("restore 0", 2, "recant undo takes back what was committed\n  tip: recant snapshot restore N"),
         ("session rm ID f", 2, "recant session delete ID PATH stages a deletion"),
@@ -194,9 +194,9 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         assert!(said.stderr().contains(wanted), "{words}: {wanted}: {said}");
     }
     let said = world.call(["snapshot", "create", "-m", "x", "--exclude", "f", "d"]).run().ok();
-    assert!(said.stderr().contains(&format!("recant snapshot show 1 --dir {} tells them", tree.join("d").display())), "{said}");
+    assert!(said.stderr().contains(&format!("recant snapshot show 1 --dir {} lists them", tree.join("d").display())), "{said}");
     let said = world.call(["snapshot", "create", "--exclude", "f"]).run().ok();
-    assert!(said.stderr().contains("recant snapshot show 1 tells them"), "{said}");
+    assert!(said.stderr().contains("recant snapshot show 1 lists them"), "{said}");
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn what_cannot_be_made_a_session_is_named_until_somebody_gives_it_up() {
         }
         assert_eq!(world.running(), std::slice::from_ref(&id), "{what}: nothing is dropped");
         let said = world.recant(&format!("recover {id} --finish")).ok();
-        assert!(said.stdout().contains("is given up: what it has changed stays, in no session"), "{what}: {said}");
+        assert!(said.stdout().contains("is given up: its changes stay, without a session"), "{what}: {said}");
         after.assert_same(&world.manifest(), what);
         world.assert_tidy(what);
         assert!(world.recant("recover").ok().stderr().contains("nothing was interrupted"));

@@ -178,7 +178,7 @@ fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
 fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can() {
     let world = World::new();
     for (options, why, remedy) in [
-        ("--max-size 1M", "no one place whose growth", "ulimit -f"),
+        ("--max-size 1M", "not in one place", "ulimit -f"),
         ("--hide tree", "hides nothing", "without --in"),
         ("--network web.test", "no hosts", "--no-network"),
         ("--scratch x", "on the tree at once", "--pass PATH"),
@@ -577,7 +577,7 @@ fn a_command_that_closes_the_store_leaves_what_it_changed_in_a_session_all_the_s
             let said = desk.call(["run", "--in", ".", "--", "sh", "-c", &script]).run();
             let text = said.stderr().split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains("1 change made") && said.status == 0, "{:?}: {close}: {said}", desk.who);
-            assert!(text.contains("the command took the owner's rights to the store away"), "{:?}: {close}: {said}", desk.who);
+            assert!(text.contains("the command removed the owner's rights to the store"), "{:?}: {close}: {said}", desk.who);
             desk.recant("rollback last").ok();
             desk.world.manifest().assert_same(&before, close);
         }

@@ -134,7 +134,8 @@ impl<'s> Draft<'s> {
                     format!("the directory is kept, because something else is in it: {}{more}", shown.join(", ")),
                 ));
             } else {
-                let conflicts = foreign.iter().map(|child| Conflict::because(child, "it lies in a directory that would be removed"));
+                let conflicts =
+                    foreign.iter().map(|child| Conflict::because(child, "it lies in a directory that would be removed"));
                 self.conflicts.extend(conflicts);
             }
         }

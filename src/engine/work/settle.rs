@@ -165,7 +165,8 @@ impl LettingGo<'_> {
         if let Some(aside) = aside.filter(|_| copied && self.when == When::Recovering)
             && stat_of(self.reach, &aside)?.is_some()
         {
-            let what = if from.state.is_dir() { "what was put into the directory" } else { "what a process had open for writing" };
+            let what =
+                if from.state.is_dir() { "what was put into the directory" } else { "what a process had open for writing" };
             self.notes.push(format!("{}: {what} is kept as {aside}", item.path));
         }
         match remove(self.fs, self.reach, self.journal, item, out)? {

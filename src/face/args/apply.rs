@@ -147,7 +147,8 @@ pub struct Recover {
 }
 
 fn within(text: &str) -> Result<i64, String> {
-    let seconds = crate::settings::age(text).map_err(|_| format!("{text:?} is not a time: a number and s, m, h or d, as in 5m"))?;
+    let seconds =
+        crate::settings::age(text).map_err(|_| format!("{text:?} is not a time: a number and s, m, h or d, as in 5m"))?;
     // A year is as good as never.
     if (1..=366 * 86_400).contains(&seconds) { Ok(seconds) } else { Err("from 1s to 366d".into()) }
 }

@@ -56,8 +56,8 @@ pub fn since(text: &str) -> Result<Since, String> {
     let s = match NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(day) {
         Some(s) => s,
         None => {
-            let age =
-                settings::age(text).map_err(|_| format!("{text:?} is not a time: an age as in 2d, or a date as in 2026-03-01"))?;
+            let age = settings::age(text)
+                .map_err(|_| format!("{text:?} is not a time: an age as in 2d, or a date as in 2026-03-01"))?;
             now.saturating_sub(age)
         }
     };

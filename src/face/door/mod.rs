@@ -46,7 +46,9 @@ pub fn checked(request: Request, may_see: &Looks) -> Result<Request, Error> {
     let words = [OsString::from("recant")].into_iter().chain(words);
     let cli = Cli::try_parse_from(words).map_err(|_| refused())?;
     if !may_see.content && shows_content(&cli) {
-        return Err(Error::refused("this run hides files, so it sees no content of sessions: diff --stat, diff --name-only"));
+        return Err(Error::refused(
+            "this run hides files, so it shows no content of sessions: use diff --stat or diff --name-only",
+        ));
     }
     if looks(&cli) {
         Ok(Request { store: None, env: Vec::new(), input: false, reached: None, ..request })
@@ -57,7 +59,7 @@ pub fn checked(request: Request, may_see: &Looks) -> Result<Request, Error> {
 
 /// The error for what is no look.
 pub fn refused() -> Error {
-    Error::refused("inside a run recant only looks: diff, show, steps, status, list, log")
+    Error::refused("inside a run recant only shows: diff, show, steps, status, list, log")
 }
 
 /// Answers a request with why it is refused; there is no end of a verb then.

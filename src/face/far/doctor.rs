@@ -25,7 +25,8 @@ impl Far<'_> {
         let ended = self.link.run_verb(&self.request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
-            let own = if near.is_static { "static" } else { "not static, so it cannot be put on other machines: make static" };
+            let own =
+                if near.is_static { "static" } else { "not static, so it cannot be installed on other machines: make static" };
             out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
             out.line(format_args!("ssh: {}", near.ssh_words()));
             if ended.is_ok() {

@@ -50,16 +50,16 @@ fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
     let before: Vec<&OsString> = args.iter().skip(1).take_while(|arg| **arg != **word).collect();
     let is_below = |verb: &str| before.iter().any(|word| *word == verb);
     let tips: &[&str] = match &**word {
-        "delete" | "rm" | "remove" | "drop" if is_below("snapshot") => &["prune --snapshots --number N takes one away"],
+        "delete" | "rm" | "remove" | "drop" if is_below("snapshot") => &["prune --snapshots --number N drops one"],
         "delete" | "rm" | "remove" | "drop" if is_below("session") => {
             &["session delete ID PATH stages a deletion", HELD, "prune --sessions ID removes the session"]
         }
-        "rollback" | "revert" | "undo" | "reset" if is_below("snapshot") => &["snapshot restore N makes the directory as it was"],
+        "rollback" | "revert" | "undo" | "reset" if is_below("snapshot") => &["snapshot restore N restores the directory"],
         _ if is_below("snapshot") || is_below("session") || is_below("checkpoint") => &[],
         "apply" | "accept" | "keep" => &["commit ID makes real what is held"],
         "drop" | "reject" | "abort" | "rm" => &[HELD],
         "revert" | "reset" => &[IS_REAL, HELD],
-        "restore" => &[IS_REAL, "snapshot restore N makes a directory as it was"],
+        "restore" => &[IS_REAL, "snapshot restore N restores a directory"],
         name if program::find(name).is_some() => {
             let quoted = |word: &OsString| shell_word(word.as_bytes()).into_owned();
             let (own, theirs) = args[1..].split_at(before.len());

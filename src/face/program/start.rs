@@ -115,7 +115,7 @@ fn call(cli: &Cli, near: Option<&Near>, is_elsewhere: bool) -> Result<Call, Box<
 fn sent(call: &Call, cli: Cli, words: &[OsString], host: Option<String>) -> Ended {
     let (out, effect) = (&call.out, effect(cli.verb()));
     if matches!(cli.verb(), Verb::Mcp) && cli.global.host.as_deref().is_some_and(|host| host != "local") {
-        let problem = Error::usage("recant mcp serves this machine alone");
+        let problem = Error::usage("recant mcp serves only this machine");
         let there = "a client can start it there: " + shell("ssh HOST recant mcp");
         return finish(out, Err(problem.with_remedy(there)), Effect::None);
     }

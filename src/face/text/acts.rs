@@ -79,7 +79,7 @@ fn still(asked: &Commit, waits: &[Waits]) -> String {
 fn say_policy(out: &Out, Allowed { fits, waits, command }: &Allowed) {
     out.warn_each(waits.iter().map(|Waits { path, why }| format!("{}: waits for a person: {why}", out.shown(path))));
     match command {
-        Some(command) => out.note(format_args!("in a terminal of a person: {command}")),
+        Some(command) => out.note(format_args!("in a person's terminal: {command}")),
         None => out.note(format_args!("agent.policy allows {} of it", figures::count(*fits, "change"))),
     }
 }
@@ -124,7 +124,7 @@ pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Error> {
 
 /// Waits until a commit is confirmed, or rolls it back at the deadline.
 fn watch(call: &Call, key: &str) -> Result<Ended, Error> {
-    let Some(id) = Id::parse(key) else { return Err(Error::refused(format!("{key:?} is no session's id"))) };
+    let Some(id) = Id::parse(key) else { return Err(Error::refused(format!("{key:?} is not a session's id"))) };
     // The terminal of the commit may close.
     let _refused_to_a_leader = rustix::process::setsid();
     call.out.line("watching");
@@ -228,7 +228,7 @@ fn say_back(call: &Call, acted: &Acted, of: &PartOf) {
     report.notes.iter().for_each(|note| out.warn(note));
     out.note(headline(acted));
     if !report.dry_run {
-        out.note(format_args!("to have it again: {}", command(format_args!("rollback {}", acted.session.tail()))));
+        out.note(format_args!("to undo this: {}", command(format_args!("rollback {}", acted.session.tail()))));
     }
 }
 

@@ -69,7 +69,7 @@ pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Error> {
 fn print_originals(out: &Out, shown: &Shown<'_>) -> Result<(), Error> {
     let Header { id, checkpoint, .. } = shown.header;
     if *checkpoint == Checkpoint::Pruned {
-        out.warn(format_args!("the checkpoint of session {id} was pruned: the originals are gone"));
+        out.warn(format_args!("the checkpoint of session {id} was pruned, and its originals with it"));
     }
     let (mut rows, mut uncovered) = (Vec::new(), 0);
     shown.for_each(&mut |original| {
@@ -82,7 +82,7 @@ fn print_originals(out: &Out, shown: &Shown<'_>) -> Result<(), Error> {
     let lines: Vec<String> = figures::table([Side::Left, Side::Left, Side::Right, Side::Left], &rows).collect();
     out.first_of(lines.into_iter(), &command(format_args!("checkpoint show {} -v", id.tail())));
     if uncovered > 0 {
-        out.warn(format_args!("{} will not come back at a rollback", figures::count(uncovered, "path")));
+        out.warn(format_args!("a rollback will not restore {}", figures::count(uncovered, "path")));
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ pub fn verify(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Error
 fn print_verified(out: &Out, verified: &Verified) {
     let line = |Findings { session, verdict }: &Findings| {
         let faults = verdict.faults.len();
-        let state = if faults == 0 { "whole".into() } else { figures::count(faults as u64, "fault") };
+        let state = if faults == 0 { "intact".into() } else { figures::count(faults as u64, "fault") };
         [session.to_string(), figures::count(verdict.whole, "original"), figures::bytes(verdict.bytes), state]
     };
     let sides = [Side::Left, Side::Right, Side::Right, Side::Left];

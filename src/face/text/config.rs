@@ -16,9 +16,9 @@ pub fn config(call: &Call) -> Result<Ended, Error> {
         return Ok(Ended::Done);
     }
     match &in_force.file {
-        Some(file) if in_force.found => call.out.note(format_args!("the file is {file}")),
-        Some(file) => call.out.note(format_args!("there is no file; it would be {file}")),
-        None => call.out.note("no home directory is known, so there is no file"),
+        Some(file) if in_force.found => call.out.note(format_args!("the settings file is {file}")),
+        Some(file) => call.out.note(format_args!("there is no settings file; it would be {file}")),
+        None => call.out.note("no home directory is known, so there is no settings file"),
     }
     let rows: Vec<Row> = in_force.settings.iter().map(row).collect();
     table(&rows, call.out.width()).for_each(|line| call.out.line(line));

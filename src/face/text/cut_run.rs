@@ -27,7 +27,7 @@ pub fn line(run: &CutRun) -> String {
             let way = |(n, dir): &(u64, _)| String::from(command(format_args!("snapshot restore {n} --with-vcs --dir {dir}")));
             let ways: Vec<String> = befores.iter().map(way).collect();
             let back = if ways.is_empty() { String::new() } else { format!("\n{} goes back to before it", ways.join("; ")) };
-            format!("{what} is given up: what it has changed stays, in no session{back}")
+            format!("{what} is given up: its changes stay, without a session{back}")
         }
         Outcome::Failed(problem) => {
             let remedy = problem.advice().map_or(String::new(), |remedy| format!("\n{remedy}"));

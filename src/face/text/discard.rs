@@ -63,7 +63,7 @@ fn say(call: &Call, done: &Sessions, is_whole: bool) {
     };
     out.note(headline(done));
     if let Some(until) = done.discarded[0].until.filter(|_| !done.dry_run) {
-        out.note(format_args!("to have it again, until {}: {}", figures::day(until), command(format_args!("undo {whose}"))));
+        out.note(format_args!("to undo this, until {}: {}", figures::day(until), command(format_args!("undo {whose}"))));
     }
 }
 
@@ -73,9 +73,9 @@ fn headline(done: &Sessions) -> String {
     let (changes, bytes) = (figures::count(sum(|d| d.changes), "change"), figures::bytes(sum(|d| d.bytes)));
     let steps = Some(sum(|d| d.steps)).filter(|steps| *steps > 0).map(|steps| format!(", {}", figures::count(steps, "step")));
     let is_cut_off = done.discarded.iter().any(|d| d.uncollected);
-    let cut_off = if is_cut_off { ", and what a run changed that was cut off" } else { "" };
+    let cut_off = if is_cut_off { ", and the changes of a run that was cut off" } else { "" };
     let is_freed = done.discarded.first().is_some_and(|first| first.until.is_none());
-    let discarded = if is_freed { "freed, and nothing brings it back" } else { "discarded" };
+    let discarded = if is_freed { "freed, which cannot be undone" } else { "discarded" };
     let held = format!("{changes}{}{cut_off}, {bytes}", steps.unwrap_or_default());
     let (is, would) = if done.dry_run { ("would be", " would be") } else { ("is", "") };
     match &done.discarded[..] {

@@ -77,5 +77,5 @@ fn print_coverage(call: &Call, rows: &[Coverage]) {
     for (word, places) in coverage::summary(rows, &|path| out.place(path)) {
         out.line(figures::filled_after(&format!("  {word}"), &places, INDENT));
     }
-    out.line(format_args!("{} has all of it, with the reasons", command("doctor -v")));
+    out.line(format_args!("{} lists all, with the reasons", command("doctor -v")));
 }

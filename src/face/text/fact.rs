@@ -19,17 +19,17 @@ use crate::verb::{Behind, Collected, Fact, News, Standing};
 /// The words for what a turn wrote outside of the project.
 pub fn outside(n: u64, path: &Path) -> String {
     let path = Shown(path.as_os_str().as_encoded_bytes());
-    format!("{path}: turn {n} wrote it, outside of the project: it is not covered")
+    format!("{path}: written by turn {n}, but not covered: it lies outside of the project")
 }
 
 /// The words for a session that a power cut may have cost content.
-pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or cut";
+pub const UNSYNCED: &str = "the machine went down before the content was on the disk: files may be empty or truncated";
 
 /// Says it: what must not be missed as a warning, the rest as a note.
 pub fn tell(out: &Out, fact: &Fact<'_>) {
     match fact {
         Fact::Run(notice) => notice::tell(out, notice),
-        Fact::Finished(signal) => out.note(format_args!("{signal} came when all was done: it is finished")),
+        Fact::Finished(signal) => out.note(format_args!("{signal} came too late: all was done")),
         Fact::Last { id, elsewhere } => {
             let place = elsewhere.map(|dir| format!(", begun in {dir}: this project has none")).unwrap_or_default();
             out.note(format_args!("last is {id}{place}"));
@@ -38,7 +38,7 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
             let place = begun_in.map(|dir| format!(", begun in {}", out.place(dir))).unwrap_or_default();
             out.note(format_args!("{name} is session {}{place}", id.tail()));
         }
-        Fact::UnderWay(id) => out.note(format_args!("a run of session {id} is under way: it is not meant by 'last' yet")),
+        Fact::UnderWay(id) => out.note(format_args!("a run of session {id} is under way: 'last' does not mean it yet")),
         Fact::Collected(run) if run.lost.is_some() => out.warn(collected(run)),
         Fact::Collected(run) => out.note(collected(run)),
         Fact::Recovered(one) => recovered::say(out, one),
@@ -53,24 +53,24 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
         }
         Fact::Waiting(store) => out.note(format_args!("another recant is at work in {store}; waiting")),
         Fact::Unswept(error) => {
-            out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"))
+            out.warn(format_args!("{error}; this does no harm, and the next verb that changes something tries again"))
         }
         Fact::ObjectStays(error) => {
-            out.warn(format_args!("{error}; nothing needs it, and the next staging in this session tries again"));
+            out.warn(format_args!("{error}; this does no harm, and the next staging in this session tries again"));
         }
         Fact::CameUnnamed(name) => {
-            out.warn(format_args!("another session is called {name} here: this one came without its name"));
+            out.warn(format_args!("the name {name} is taken here: the session is imported without it"));
         }
         Fact::MappedInVain(from) => {
-            out.warn(format_args!("--map {from}=…: no path of the session lies there, so this moved none"));
+            out.warn(format_args!("--map {from}=…: no path of the session lies there"));
         }
         Fact::NotLogged(error) => out.warn(format_args!("the log could not be written: {error}")),
         Fact::NoRenames(error) => out.warn(format_args!("renamed files are shown as deleted and created: {error}")),
         Fact::TooManyToCompare => {
-            out.note("too many files were created and deleted to compare them all: only those that are the same count as renamed")
+            out.note("too many files were created and deleted to compare them all: only identical ones are shown as renamed")
         }
         Fact::Unsynced => out.warn(UNSYNCED),
-        Fact::NotBelow { step } => out.note(format_args!("step {step} is not below the head: it is compared with it")),
+        Fact::NotBelow { step } => out.note(format_args!("step {step} is not below the head: the two are compared")),
         // The answer has it, if it holds something.
         Fact::New { former: None, .. } if out.is_for_tools() => {}
         Fact::New { id, name, former } => {
@@ -92,7 +92,7 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
         }
         Fact::News(news) if out.is_for_tools() => out.note(self::news(out, news)),
         Fact::News(news) => out.note(figures::filled(&self::news(out, news))),
-        Fact::NotKept(error) => out.warn(format_args!("what a rollback with --merge begins with is not kept: {error}")),
+        Fact::NotKept(error) => out.warn(format_args!("cannot keep what rollback --merge needs: {error}")),
         Fact::Merged { path, dry_run } => {
             let would = if *dry_run { "would be " } else { "" };
             out.note(format_args!("{}: {would}merged with what was changed there since", out.shown(path)));
@@ -102,7 +102,7 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
         }
         Fact::NothingOnTree(id) => {
             let id = id.tail();
-            out.note(format_args!("the tree has nothing more of that part of session {id}, and nothing was changed"));
+            out.note(format_args!("nothing of that part of session {id} is left on the tree, and nothing was changed"));
         }
         Fact::LeavesBehind { id, behind } => {
             let (count, fork) =
@@ -144,14 +144,14 @@ pub fn tell(out: &Out, fact: &Fact<'_>) {
         Fact::Newest(newest) => out.note(newest),
         Fact::PassedOver { count, newest } => {
             let (acts, newest) = (figures::count(*count as u64, "act"), newest.tail());
-            out.note(format_args!("passed over: {acts} of others on held sessions, the newest on {newest}"));
+            out.note(format_args!("skipped: {acts} of others on held sessions, the newest on {newest}"));
         }
         Fact::TakesHooksAway(install) => {
             let undo = command("agent undo");
             out.note(figures::filled(&format!("the newest act is {install}; {undo} takes back what an agent's turn wrote")));
         }
         Fact::NameTaken { id, name } => {
-            out.warn(format_args!("another session is named {name} by now: {} comes back without a name", id.tail()));
+            out.warn(format_args!("the name {name} is taken by now: session {} is brought back without a name", id.tail()));
         }
         Fact::WroteOutside { n, path } => out.note(outside(*n, path)),
         Fact::EditedByLink { link, path } => {

@@ -19,7 +19,7 @@ pub fn say_damaged(call: &Call, broken: &[Broken]) {
     }
     if broken.iter().any(|session| Id::parse(&session.name).is_some()) {
         let prune = command("prune --sessions ID");
-        call.out.note(format_args!("{prune} drops a damaged session; with --dry-run it tells what is lost with it"));
+        call.out.note(format_args!("{prune} drops a damaged session; --dry-run shows what is lost with it"));
     }
 }
 
@@ -79,7 +79,7 @@ fn filters(args: &args::List) -> String {
 /// Says what the lines do not: that there are none, and the number elsewhere.
 fn say(call: &Call, args: &args::List, listed: &Listed) {
     let Listed { project, sessions, elsewhere, in_store: all, damaged: broken, .. } = listed;
-    let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that fit" };
+    let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that match" };
     match (project, sessions.is_empty()) {
         (_, true) if *all == 0 && broken.is_empty() => call.out.note("no sessions"),
         (_, true) if *all == 0 => {}
@@ -96,7 +96,7 @@ fn say(call: &Call, args: &args::List, listed: &Listed) {
                 ));
             }
         }
-        (None, true) => call.out.note("no sessions that fit"),
+        (None, true) => call.out.note("no sessions that match"),
         (Some(_), false) if *elsewhere > 0 => {
             let filters = filters(args);
             let elsewhere = figures::grouped(*elsewhere as u64);

@@ -64,13 +64,13 @@ fn verify(call: &Call, log: &Log) -> Result<Ended, Error> {
     if !log.unfit.is_empty() {
         let what = if log.unfit.len() == 1 { "line" } else { "lines" };
         let (file, lines) = (&log.file, numbers(call, &log.unfit));
-        let problem = Error::new(Kind::Damaged, format!("{file}: {what} {lines}: not what stood before it when it was written"))
-            .with_state("lines before it were changed or removed since, or came from elsewhere");
+        let problem = Error::new(Kind::Damaged, format!("{file}: {what} {lines}: does not follow the line before it"))
+            .with_state("lines before it were changed or removed since they were written, or come from elsewhere");
         return Err(problem.with_remedy(command("log -v") + " lists what can be read"));
     }
     if call.out.is_text() {
-        call.out.line(format_args!("{}, each as it was when the next one was written", figures::count(log.lines, "line")));
-        call.out.note(figures::filled("lines that are missing at its end cannot be seen, nor a last line that was replaced"));
+        call.out.line(format_args!("{}, none changed after the next one was written", figures::count(log.lines, "line")));
+        call.out.note(figures::filled("this cannot detect lines removed from the end, or a replaced last line"));
     } else {
         call.out.document(log);
     }
@@ -127,8 +127,8 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
     }
     if entries.is_empty() && args.lines != Some(0) {
         let is_filtered = args.since.is_some() || args.agent.is_some();
-        let none = "nothing was done in this project yet; recant log --all is of all";
-        call.out.note(if is_filtered { "nothing was done that fits" } else { none });
+        let none = "nothing was done in this project yet; recant log --all lists all projects";
+        call.out.note(if is_filtered { "nothing was done that matches" } else { none });
     }
 }
 

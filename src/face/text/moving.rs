@@ -29,7 +29,7 @@ impl Write for Pipe<'_> {
 
 pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
     if io::stdout().is_terminal() {
-        return Err(Error::refused("an export is no text for a terminal")
+        return Err(Error::refused("an export is not for a terminal")
             .with_remedy(command(format_args!("session export {} > FILE", Shown(args.id.as_bytes())))));
     }
     let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
@@ -42,7 +42,7 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Error> {
 /// Makes a session of a stream in the store, and reports what would stop its commit here.
 pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
     if io::stdin().is_terminal() {
-        return Err(Error::refused("standard input is a terminal, and no export").with_remedy(command("session import < FILE")));
+        return Err(Error::refused("standard input is a terminal, not an export").with_remedy(command("session import < FILE")));
     }
     let mapping = mapping(&args.map)?;
     let input = &mut io::BufReader::with_capacity(256 << 10, Input::of_stdin()?);
@@ -54,7 +54,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Error> {
             let changes = figures::count(imported.changes, "change");
             call.out.note(format_args!("session {id} is imported: {changes}, {status}"));
         } else {
-            call.out.note(format_args!("session {id} is here already: nothing"));
+            call.out.note(format_args!("session {id} is here already: nothing changed"));
         }
     } else {
         call.out.document(&imported);
@@ -68,8 +68,8 @@ fn mapping(words: &[OsString]) -> Result<Mapping, Error> {
     for word in words {
         let bytes = word.as_bytes();
         let wrong = || {
-            Error::usage(format!("--map {}: two absolute paths are wanted", Shown(bytes)))
-                .with_remedy("--map /srv/app=/opt/app puts what lies below the first below the second")
+            Error::usage(format!("--map {}: expected two absolute paths", Shown(bytes)))
+                .with_remedy("--map /srv/app=/opt/app moves paths below the first to below the second")
         };
         let cut = bytes.windows(2).position(|two| two == b"=/").ok_or_else(wrong)?;
         let (from, to) = (path(&bytes[..cut]), path(&bytes[cut + 1..]));

@@ -60,7 +60,7 @@ fn begin(call: &Call) {
     ] {
         out.line(format_args!("  {:<24} {what}", command(words)));
     }
-    out.line(format_args!("{} lists all verbs; {} tries whether a run works here.", command("--help"), command("doctor")));
+    out.line(format_args!("{} lists all verbs; {} tests whether a run works here.", command("--help"), command("doctor")));
 }
 
 /// A line: the state, what is in it, and the next command.

@@ -56,7 +56,7 @@ fn print(call: &Call, args: &args::Log, asked: &Asked<'_>, Touched { paths, touc
     if rows.is_empty() && args.lines != Some(0) {
         let paths: Vec<String> = paths.iter().map(|path| call.out.place(path)).collect();
         let is_filtered = args.since.is_some() || args.agent.is_some();
-        let fits = if is_filtered { "nothing that fits" } else { "nothing that recant knows of" };
+        let fits = if is_filtered { "nothing that matches" } else { "nothing that recant knows of" };
         call.out.note(format_args!("{fits} changed {}", figures::list(&paths)));
         return;
     }

@@ -52,7 +52,7 @@ pub fn question(out: &Out, question: &Question<'_>) -> String {
             let tails: Vec<&str> = ids.iter().map(|id| id.tail()).collect();
             let of = format!("session{} {}", if tails.len() == 1 { "" } else { "s" }, tails.join(", "));
             let overwritten = if *overwritten { ", with what --force overwrote" } else { "" };
-            format!("Free {} of {of}{overwritten}? Nothing brings that back.", figures::count(*held, "held change"))
+            format!("Free {} of {of}{overwritten}? This cannot be undone.", figures::count(*held, "held change"))
         }
         Question::StopServices { id, services } => {
             services.iter().for_each(|one| {

@@ -42,7 +42,7 @@ pub fn left_of(header: &Header) -> Option<(String, String)> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let what = format!("{}  {}{more}: somebody had changed it", header.id.tail(), left.path);
+    let what = format!("{}  {}{more}: it was changed since", header.id.tail(), left.path);
     Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path).to_string()))
 }
 
@@ -54,7 +54,7 @@ pub fn line(out: &Out, one: &Recovered) -> String {
             format!("an interrupted operation of session {} had changed nothing yet; what it left is removed", one.id)
         }
         Outcome::Undone => format!("the interrupted {verb} of session {} was undone: the tree is as before it", one.id),
-        Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
+        Outcome::Settled => format!("the interrupted {verb} of session {} was done, and is finished now", one.id),
         Outcome::Left(left) => {
             let (shown, more) = first(out, left, false);
             let shown = shown.iter().map(|left| format!("{} ({})", left.path, left.why));
@@ -81,11 +81,11 @@ pub fn would(store: &Store, id: &Id) -> Option<String> {
 /// An interrupted operation, as far as a reader can tell.
 pub fn interrupted(found: &Result<Finding, &Error>) -> String {
     match found {
-        Ok(Finding::Draft) => "interrupted before anything was changed; the next verb that changes something tidies up".into(),
+        Ok(Finding::Draft) => "interrupted before anything was changed; the next verb that changes something cleans up".into(),
         Ok(Finding::ToUndo) => "interrupted; the next verb that changes something undoes it".into(),
-        Ok(Finding::ToSettle) => "interrupted after it was done; the next verb that changes something settles it".into(),
+        Ok(Finding::ToSettle) => "interrupted after it was done; the next verb that changes something finishes it".into(),
         Ok(Finding::ToFinish) => {
-            "interrupted, and undone except for what somebody has changed; the next verb that changes something ends it".into()
+            "interrupted, and undone except for what was changed since; the next verb that changes something finishes that".into()
         }
         Err(error) => {
             let remedy = error.advice().map_or(String::new(), |remedy| format!("; {remedy}"));

@@ -22,7 +22,7 @@ pub fn rewind(call: &Call, args: &args::Rewind) -> Result<Ended, Error> {
 /// Says in a line where a session stands.
 pub fn headline(value: &Rewound) -> String {
     let Rewound { session, step, was, changes, dry_run } = value;
-    let [stands, stood] = if *dry_run { ["would stand", "stands"] } else { ["stands", "stood"] };
+    let [stands, stood] = if *dry_run { ["would be", "is"] } else { ["is", "was"] };
     let was = if was == step { String::new() } else { format!("; it {stood} at step {was}") };
     format!("session {} {stands} at step {step}: {}{was}", session.tail(), figures::count(*changes, "change"))
 }

@@ -70,7 +70,7 @@ fn line(call: &Call, label: &str, text: impl Display) {
 }
 
 fn print_counts(call: &Call, Overview { store, sessions, steps, snapshots, .. }: &Overview) {
-    let size = if store.exists { figures::bytes(store.bytes) } else { "not there yet; the first session makes it".into() };
+    let size = if store.exists { figures::bytes(store.bytes) } else { "does not exist yet; the first session makes it".into() };
     line(call, "store", format_args!("{} ({size})", call.out.place(&store.path)));
     let counts = sessions.iter().filter(|(_, n)| **n > 0);
     let counts = counts.map(|(status, n)| format!("{} {}", figures::grouped(*n as u64), status.word().replace('_', " ")));
@@ -83,7 +83,7 @@ fn print_counts(call: &Call, Overview { store, sessions, steps, snapshots, .. }:
     }
     let Room { directories, directories_gone, snapshots, bytes } = snapshots.room;
     if directories > 0 {
-        let gone = if directories_gone > 0 { format!(", {directories_gone} not there now") } else { String::new() };
+        let gone = if directories_gone > 0 { format!(", {directories_gone} no longer there") } else { String::new() };
         let (directories, bytes) = (figures::count(directories as u64, "directory"), figures::bytes(bytes));
         line(call, "snapshots", format_args!("{} of {directories}{gone} ({bytes})", figures::grouped(snapshots as u64)));
     }
@@ -120,7 +120,7 @@ fn would(call: &Call, id: &Id) -> String {
 fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Overview) {
     let could_go = |n: usize, bytes: u64, what: &str, ways: &[String]| {
         if n > 0 {
-            line(call, "could go", format_args!("{}, {what}", figures::bytes(bytes)));
+            line(call, "could free", format_args!("{}, {what}", figures::bytes(bytes)));
             ways.iter().for_each(|way| line(call, "", way));
         }
     };
@@ -131,13 +131,13 @@ fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Ove
         call.out.warn(format_args!("the store is above store.warn_size ({})", figures::bytes(store.warn_bytes)));
     }
     if store.too_large || prunable.unneeded_bytes > 0 {
-        let finished = "finished; pruning also gives up redo";
+        let finished = "finished; cannot be redone once pruned";
         sessions(prunable.unneeded, prunable.unneeded_bytes, finished, &ways_of_finished(call));
     }
     if store.too_large {
         let (discard, prune) = (command("discard ID"), command("prune --checkpoints --older-than 30d --committed"));
         sessions(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &[discard.into()]);
-        sessions(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &[prune.into()]);
+        sessions(prunable.needed, prunable.needed_bytes, "committed; cannot be rolled back once pruned", &[prune.into()]);
         let Room { snapshots, bytes, .. } = snapshots.room;
         let prune = format!("{} ({} shows of which)", command("prune --snapshots DIR"), command("snapshot list --all"));
         could_go(snapshots, bytes, &figures::count(snapshots as u64, "snapshot"), &[prune]);

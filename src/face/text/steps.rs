@@ -73,7 +73,7 @@ fn print(call: &Call, session: &Session, found: &Steps) {
         call.out.line(whole);
     } else if more == 0 && found.gone > 0 {
         let count = figures::count(found.gone as u64, "older step");
-        call.out.line(format_args!("{count} cannot be gone back to any more (steps.keep, steps.max_size)"));
+        call.out.line(format_args!("{count} no longer kept (steps.keep, steps.max_size)"));
     }
 }
 

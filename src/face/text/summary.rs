@@ -47,7 +47,7 @@ pub fn lines(out: &Out, summary: &Summary) -> Vec<Together> {
 pub fn print(out: &Out, summary: &Summary, whole: &str) {
     out.first_of(table(out, summary).into_iter(), whole);
     if summary.folded() > 0 {
-        out.line(format_args!("{} told together: {whole}", figures::count(summary.folded(), "change")));
+        out.line(format_args!("{} summed up: {whole}", figures::count(summary.folded(), "change")));
     }
 }
 

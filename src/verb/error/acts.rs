@@ -88,7 +88,9 @@ fn with_directory(gone: &AbsPath) -> Remedy {
     let made = shell(format_args!("mkdir -p {}", shell_word(gone.as_bytes()))) + ", then --force does what is possible";
     let is_directory = |path: &AbsPath| path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     match gone.parent().filter(|above| !is_directory(above)) {
-        Some(obstacle) => words(format_args!("move {} away, and the directory back; or ", shell_word(obstacle.as_bytes()))) + made,
+        Some(obstacle) => {
+            words(format_args!("move {} away, and the directory back; or ", shell_word(obstacle.as_bytes()))) + made
+        }
         None => "move it back; or " + made,
     }
 }
@@ -111,7 +113,8 @@ pub fn is_failed(id: &Id, failed: Failed) -> Error {
 pub fn untold(error: &Error, of: &Id, part: &Id) -> Error {
     let (of, part) = (of.tail(), part.tail());
     let why = format!("session {part} is committed, but session {of} does not yet record what left it: {error}");
-    Error::new(Kind::LeftOut, why).with_remedy(command("recover") + " records it, and so does the next verb that changes something")
+    Error::new(Kind::LeftOut, why)
+        .with_remedy(command("recover") + " records it, and so does the next verb that changes something")
 }
 
 /// The error for changes that do not merge.
@@ -218,7 +221,8 @@ pub fn has_metadata(id: &Id, path: &AbsPath) -> Error {
 
 /// The error for a word that is a path and blocks of another one.
 pub fn two_meanings(path: &AbsPath, of: &AbsPath) -> Error {
-    let error = Error::usage(format!("{path}: ambiguous: a changed file has this name, and blocks of {of} are named like it")).with_path(path);
+    let error = Error::usage(format!("{path}: ambiguous: a changed file has this name, and blocks of {of} are named like it"))
+        .with_path(path);
     error.with_remedy(command("review") + " shows both, and takes either")
 }
 
@@ -321,8 +325,7 @@ pub fn patch_unasked() -> Error {
 
 /// The error if there is no act to undo.
 pub fn nothing_to_undo() -> Error {
-    Error::refused("nothing to undo in this project")
-        .with_remedy(command("log") + " lists what was done")
+    Error::refused("nothing to undo in this project").with_remedy(command("log") + " lists what was done")
 }
 
 /// The error if the newest act is no undo. `rolled_back`: the session of a rollback that is the newest act.

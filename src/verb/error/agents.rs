@@ -193,9 +193,7 @@ pub fn unnamed_program(why: Unnamed<'_>) -> Error {
     match why {
         Unnamed::Unknown(error) => refused(&reason(error)),
         Unnamed::Replaced => refused("it was replaced or removed since it was started").with_remedy("try again"),
-        Unnamed::OtherName => {
-            refused("it is not named recant, by which its hooks are found").with_remedy("call it by that name")
-        }
+        Unnamed::OtherName => refused("it is not named recant, by which its hooks are found").with_remedy("call it by that name"),
         Unnamed::NoText => refused("its path is not valid UTF-8"),
     }
 }

@@ -576,10 +576,7 @@ fn one_whose_own_name_was_deleted_is_held_and_a_directory_of_that_kind_is_named_
             let large = source(desk, "large").display().to_string();
             sh(&format!("head -c 20000000 /dev/zero >> {large}; rm {large}"));
             let said = desk.run("true").with(125).stderr();
-            assert!(
-                said.contains("copy") && said.contains("elsewhere first") && !said.contains("it is empty"),
-                "{said}"
-            );
+            assert!(said.contains("copy") && said.contains("elsewhere first") && !said.contains("it is empty"), "{said}");
             sh(&format!("umount {}", desk.world.path("large").display()));
         }
         let said = if desk.who == Who::Root { desk.run("echo x > beside/x") } else { said };

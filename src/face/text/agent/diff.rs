@@ -55,7 +55,7 @@ pub fn diff(call: &Call, args: Asked) -> Result<Ended, Error> {
 fn say_uncovered(call: &Call, turn: &Turn) {
     if !turn.covered {
         let n = turn.head.n;
-        call.out.warn(format_args!("turn {n} began before its snapshot was whole: some of what it changed may be missing here"));
+        call.out.warn(format_args!("turn {n} began before its snapshot was complete: some of its changes may be missing here"));
     }
 }
 
@@ -91,7 +91,7 @@ fn about(found: &TurnDiff) -> About {
     facts.push(("begun", format!("{}{ended}", figures::time(head.time, true))));
     let mut notes = Vec::new();
     if !turn.covered {
-        let why = "it began before its snapshot was whole: some of what it changed may be missing here";
+        let why = "it began before its snapshot was complete: some of its changes may be missing here";
         notes.push(("not covered", why.to_owned()));
     }
     if !turn.is_settled {
@@ -99,7 +99,7 @@ fn about(found: &TurnDiff) -> About {
     }
     notes.extend(outside(turn).into_iter().map(|path| {
         let path = shown(&path.to_string_lossy());
-        ("outside", format!("{path}: the turn wrote it, outside of the project: it is not covered"))
+        ("outside", format!("{path}: written by the turn, but not covered: it lies outside of the project"))
     }));
     if found.after.is_some() {
         notes.extend(found.against.iter().map(|(path, why)| ("not the turn's", format!("{path}: {why}"))));

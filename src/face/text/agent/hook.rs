@@ -104,7 +104,7 @@ fn words(out: &Out, notice: &Notice) -> String {
             let why = match why {
                 Untaken::Failed(why) => why.clone(),
                 Untaken::Ended => "the process that takes its snapshot was ended".into(),
-                Untaken::Unfinished(directory) => format!("{directory} is large, and its snapshot is not whole yet"),
+                Untaken::Unfinished(directory) => format!("{directory} is large, and its snapshot is not complete yet"),
             };
             format!("turn {n} cannot be undone: {why}")
         }

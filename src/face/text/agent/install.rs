@@ -53,7 +53,7 @@ fn show(out: &Out, session: &Session) -> Result<(), Error> {
 fn say_nothing(out: &Out, edited: &Edited, file: &AbsPath) {
     let (agent, file) = (edited.agent, out.shown(file));
     let why = match edited.deed {
-        Deed::Install => format!("the hooks for {} are there already: {file}", agent.name),
+        Deed::Install => format!("the hooks for {} are installed already: {file}", agent.name),
         Deed::Uninstall => format!("there are no hooks of recant for {} in {file}", agent.name),
     };
     out.note(format_args!("{why}; nothing was changed"));
@@ -72,9 +72,9 @@ fn say_done(out: &Out, edited: &Edited, id: &Id) {
     if edited.deed == Deed::Uninstall {
         return;
     }
-    let counts = (edited.agent.counts)(edited.scope).unwrap_or("they count from the agent's next start on");
+    let counts = (edited.agent.counts)(edited.scope).unwrap_or("they work from the agent's next start on");
     let status = command(format_args!("agent status {}", edited.agent.word()));
-    out.note(format_args!("{counts}; {status} tells if they fire"));
+    out.note(format_args!("{counts}; {status} shows whether they fire"));
     if let Some(change) = edited.files.first().filter(|_| edited.scope == Scope::Project) {
         let path = out.shown(&change.path);
         out.note(format_args!("for all who work on it: git add {}", shell_word(path.as_bytes())));

@@ -17,7 +17,7 @@ pub fn status(call: &Call, args: &AgentStatus) -> Result<Ended, Error> {
     }
     if let (true, Some(policy)) = (out.is_text(), &status.policy) {
         let left = figures::count(policy.left, "path");
-        let line = format!("agents commit by themselves {}: {left} more here", policy.commit.join(", "));
+        let line = format!("agents may commit {} without you: {left} more here", policy.commit.join(", "));
         out.line(figures::filled(&line));
     }
     if status.agents.is_empty() {

@@ -43,11 +43,11 @@ fn fate(out: &Out, row: &NotCovered) -> String {
             let parts: Vec<String> = of("made", made).into_iter().chain(of("gone", gone)).collect();
             format!("{} in it, and stays so: {why}", parts.join("; "))
         }
-        Became::Names => format!("names came to it or went, and it stays so: {why}"),
+        Became::Names => format!("names of it were made or deleted, and stay so: {why}"),
         Became::Head { from, to: Some(to) } => format!("HEAD went from {} to {}", place(from, to), place(to, from)),
         Became::Head { from, to: None } => {
             let is = from.name.as_ref().map_or_else(|| place(from, from), |name| format!("ref: {name}"));
-            format!("HEAD is gone, and not kept; it was \"{is}\"")
+            format!("HEAD was deleted, and not kept; it was \"{is}\"")
         }
         Became::Metadata => format!("its mode or owner was changed, and stays so: {why}"),
         Became::Part { from, to } => of_part(from.as_ref(), to.as_ref()),

@@ -57,9 +57,9 @@ pub fn say(out: &Out, taken: &TakenBack) {
     out.note(format_args!("{turns}: {} {would}taken back{stays}", figures::count(taken.paths.len() as u64, "path")));
     taken.built.iter().for_each(|built| say_built(out, taken, built));
     if let Some(id) = &taken.session {
-        out.note(format_args!("to have it again: {}", command(format_args!("rollback {}", id.tail()))));
+        out.note(format_args!("to undo this: {}", command(format_args!("rollback {}", id.tail()))));
         if taken.by_commands {
-            out.note("what you saved while a command ran went back with it, and comes again");
+            out.note("this also restores what you saved while a command ran");
         }
         say_conversation(out, taken);
     }
@@ -89,7 +89,7 @@ fn say_built(out: &Out, taken: &TakenBack, Built { path, touched }: &Built) {
     let Ok(path) = crate::snapshot::whole(&taken.directory, path) else { return };
     let files = figures::count(*touched, "file");
     let get = if *touched == 1 { "gets" } else { "get" };
-    out.note(format_args!("{} is newer: {files} {get} the present time, so that it is built anew", out.shown(&path)));
+    out.note(format_args!("{} is newer: {files} {get} the present time, so that it is rebuilt", out.shown(&path)));
 }
 
 /// Names the command that takes the agent's own conversation back, where it has one.

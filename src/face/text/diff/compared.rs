@@ -156,7 +156,7 @@ fn top(call: &Call, named: Option<&Path>) -> Result<AbsPath, Error> {
 fn say_left_out(call: &Call, top: &AbsPath, count: usize) {
     if count > 0 {
         let changes = figures::count(count as u64, "change");
-        call.out.note(format_args!("{changes} elsewhere than in {}, or of git itself, not shown", call.out.place(top)));
+        call.out.note(format_args!("{changes} outside of {}, or in git's own files, not shown", call.out.place(top)));
     }
 }
 
@@ -172,7 +172,7 @@ fn remarks(call: &Call, summary: &Summary, full: &str) -> Vec<String> {
     remarks.extend(summary::groups(&call.out, summary).iter().map(|group| format!("{}: {}", group.name, group.whole())));
     if summary.grouped() > 0 {
         let changes = figures::count(summary.grouped(), "change");
-        remarks.push(format!("not shown: {changes} told together: {full}"));
+        remarks.push(format!("not shown: {changes} summed up: {full}"));
     }
     remarks
 }
@@ -184,7 +184,7 @@ fn same(pair: Pair<'_>) -> Option<String> {
         Pair::Step(_, step) => format!("step {} changed no path", step.n),
         Pair::Running(_, [_, n]) => format!("step {n} has changed no path so far"),
         Pair::Since(_, [from, head]) if from == head => format!("step {from} is the head: nothing came after it"),
-        Pair::Since(_, [from, head]) => format!("step {from} and the head, step {head}, hold the same"),
+        Pair::Since(_, [from, head]) => format!("step {from} and the head, step {head}, are the same"),
         Pair::Two([old, new]) => format!("sessions {} and {} hold the same", old.id(), new.id()),
     })
 }

@@ -65,8 +65,8 @@ impl<'c> Page<'c> {
 /// Refuses a call for which no page can be made.
 pub fn refuse(call: &Call) -> Result<(), Error> {
     let (message, remedy) = match () {
-        () if !call.out.is_text() => ("a page is no JSON", command("diff --json") + " shows the changes"),
-        () if call.out.is_for_people() => ("a page is nothing for a terminal", "redirect it to a file: --html > FILE".into()),
+        () if !call.out.is_text() => ("a page is not JSON", command("diff --json") + " shows the changes"),
+        () if call.out.is_for_people() => ("a page is not for a terminal", "redirect it to a file: --html > FILE".into()),
         () => return Ok(()),
     };
     Err(Error::usage(message).with_remedy(remedy))

@@ -72,7 +72,7 @@ pub fn table(call: &Call, mut rows: Vec<Row>, together: Together, whole: &str) {
     call.out.line(totals(rows.len(), sum));
     if together.changes > 0 {
         let changes = figures::grouped(together.changes);
-        call.out.line(format_args!(" and {changes} changes told together: {}", together.full));
+        call.out.line(format_args!(" and {changes} changes summed up: {}", together.full));
     }
     acts::marked(&call.out, others.iter().filter(|row| row.danger.is_some()).count());
 }

@@ -246,10 +246,10 @@ fn named<'n>(call: &'n Call, name: Option<&'n str>) -> &'n str {
 pub fn refuse(call: &Call, name: Option<&str>) -> Result<(), Error> {
     let (message, remedy) = match () {
         () if !call.out.is_text() => ("a tool shows no JSON", command("diff --json") + " shows the changes"),
-        () if call.is_far() => ("a tool runs on this machine alone, without -H", command("diff") + " prints the patch"),
+        () if call.is_far() => ("--tool works only on this machine, without -H", command("diff") + " prints the patch"),
         () if named(call, name).is_empty() => (
             "no tool is named, and diff.tool is not set",
-            command("diff --tool meld") + "; " + command("config --help") + " tells of the setting",
+            command("diff --tool meld") + "; " + command("config --help") + " explains the setting",
         ),
         () => return Ok(()),
     };
@@ -390,7 +390,7 @@ impl Drop for Copies<'_> {
             return;
         }
         if let Err(error) = self.call.fs.remove_all(self.above.at(&self.name)) {
-            self.call.out.warn(format_args!("the copies for the tool are left: {error}"));
+            self.call.out.warn(format_args!("the copies for the tool are left behind: {error}"));
         }
     }
 }

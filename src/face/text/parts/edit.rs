@@ -68,7 +68,7 @@ fn chosen(all: &[Vec<u8>], block: &Block, edited: &[u8]) -> Result<BTreeSet<usiz
     }
     match left.next() {
         None => Ok(chosen),
-        Some(line) => Err(format!("this is no line of the block: {}", crate::fs::Shown(line.trim_ascii_end()))),
+        Some(line) => Err(format!("not a line of the block: {}", crate::fs::Shown(line.trim_ascii_end()))),
     }
 }
 

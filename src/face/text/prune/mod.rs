@@ -42,7 +42,7 @@ fn what(args: &args::Prune) -> Result<What<'_>, Error> {
         args::Prune { discarded: true, .. } => What::Sessions(Kind::Discarded, wanted(args)?),
         args::Prune { snapshots: true, all, .. } => match (&args.of[..], all) {
             ([], true) => {
-                let problem = Error::usage("--all drops every snapshot of a directory, which is to be named");
+                let problem = Error::usage("--all drops every snapshot of a directory: name the directory");
                 return Err(problem.with_remedy(command("prune --snapshots --all DIR")));
             }
             ([dir], true) => What::Series { dir: Path::new(dir), dry_run },
@@ -58,7 +58,7 @@ fn wanted(args: &args::Prune) -> Result<Wanted, Error> {
     let &args::Prune { older_than, keep, max_size, dry_run, .. } = args;
     let which = Limits { older_than, keep, max_size };
     if !args.of.is_empty() && (!which.is_unbounded() || args.committed) {
-        return Err(Error::usage("either sessions are named, or conditions choose them"));
+        return Err(Error::usage("name sessions or give conditions, not both"));
     }
     let committed = if args.committed { Committed::May } else { Committed::Stays };
     Ok(Wanted { ids: args.of.iter().map(|word| word.to_string_lossy().into_owned()).collect(), which, committed, dry_run })
@@ -89,7 +89,8 @@ fn of_sessions(call: &Call, args: &args::Prune, done: &mut Sessions) -> Result<E
         for Skipped { id, why } in &done.skipped {
             out.warn(format_args!("session {id} stays: {why}"));
         }
-        let (verb, count) = (if done.dry_run { "would go" } else { "pruned" }, sessions(done.kind, done.pruned.len() as u64));
+        let (verb, count) =
+            (if done.dry_run { "would be pruned" } else { "pruned" }, sessions(done.kind, done.pruned.len() as u64));
         out.note(format_args!("{count} {verb}, {}", figures::bytes(done.bytes)));
         if done.committed > 0 {
             say_committed(out, args, done);
@@ -150,7 +151,7 @@ fn of_all(out: &Out, done: &mut All) -> Result<Ended, Error> {
         if done.dry_run {
             plan::lines(out, done).into_iter().for_each(|line| out.line(line));
         }
-        let (verb, why) = (if done.dry_run { "would go" } else { "pruned" }, "no retention is set");
+        let (verb, why) = (if done.dry_run { "would be pruned" } else { "pruned" }, "no retention is set");
         out.note(match (done.is_empty(), done.keeps_sessions) {
             (true, true) => format!("nothing to prune: {why}"),
             (true, false) => "nothing to prune".into(),

@@ -17,7 +17,7 @@ pub fn lines(out: &Out, plan: &All) -> Vec<String> {
     let most = if out.is_verbose() { usize::MAX } else { EACH };
     let mut lines = Vec::new();
     for (part, kind, also) in [
-        (&plan.sessions, Kind::Sessions, "finished; this also gives up redo"),
+        (&plan.sessions, Kind::Sessions, "finished; they can then not be redone"),
         (&plan.checkpoints, Kind::Checkpoints, "no rollback needs them"),
     ] {
         if !part.headers.is_empty() {
@@ -57,7 +57,7 @@ pub fn question(out: &Out, prune: &Prune<'_>) -> String {
         }
         Prune::Series { directory, count, bytes } => {
             let count = figures::count(*count as u64, "snapshot");
-            format!("Drop all that there are of {directory}: {count}, {}?", figures::bytes(*bytes))
+            format!("Drop all of {directory}: {count}, {}?", figures::bytes(*bytes))
         }
         Prune::All(plan) => format!("Prune {}, {}?", all_kinds(plan.counts()), figures::bytes(plan.bytes)),
     }
@@ -67,7 +67,7 @@ fn chosen(out: &Out, kind: Kind, headers: &[Header], bytes: u64) -> String {
     let whole = command(format_args!("prune {} --dry-run", kind.option()));
     heads(out, &headers.iter().collect::<Vec<_>>(), out.limit(), &whole).into_iter().for_each(|line| out.say(line));
     let also = match (headers.iter().filter(|header| is_needed(header)).count(), kind) {
-        (0, Kind::Sessions) => "; this also gives up redo".into(),
+        (0, Kind::Sessions) => "; they can then not be redone".into(),
         (0, _) => String::new(),
         (1, _) => "; 1 is committed, and then cannot be rolled back".into(),
         (count, _) => format!("; {count} are committed, and then cannot be rolled back"),
@@ -78,7 +78,7 @@ fn chosen(out: &Out, kind: Kind, headers: &[Header], bytes: u64) -> String {
 fn named(kind: Kind, ids: &[Id], loss: Loss) -> String {
     let ids = ids.iter().map(Id::to_string).collect::<Vec<_>>().join(", ");
     let also = match loss {
-        Loss::Redo if kind == Kind::Sessions => ", finished; this also gives up redo",
+        Loss::Redo if kind == Kind::Sessions => ", finished; it can then not be redone",
         Loss::Redo => "",
         Loss::Rollback => ", which then cannot be rolled back",
         Loss::Held => ", with all that is held",

@@ -238,18 +238,18 @@ fn in_place(call: &Call, args: &args::Run) -> Result<Ended, Error> {
 fn refuse_what_holds(args: &args::Run) -> Result<(), Error> {
     const AT_ONCE: &str = "what it changes is on the tree at once";
     let refused = [
-        (args.session.is_some(), "--session", "nothing is held that it could go on from", "it makes a session of its own"),
-        (args.commit, "--commit", AT_ONCE, "leave it away: its session is committed already"),
+        (args.session.is_some(), "--session", "nothing is held that it could go on from", "it always makes a new session"),
+        (args.commit, "--commit", AT_ONCE, "leave it out: its session is committed already"),
         (args.discard, "--discard", AT_ONCE, "recant rollback last takes it back"),
         (!args.hide.is_empty(), "--hide", "Landlock denies writing here, and hides nothing", "run without --in hides"),
         (args.closed, "--closed", "Landlock denies writing here, and hides nothing", "run without --in closes"),
         (!args.scratch.is_empty(), "--scratch", AT_ONCE, "--pass PATH leaves a place out of the session"),
-        (!args.network.is_empty(), "--network", "Landlock knows ports, and no hosts", "run without --in, or with --no-network"),
+        (!args.network.is_empty(), "--network", "Landlock knows ports, but no hosts", "run without --in, or with --no-network"),
         (
             args.max_size.is_some(),
             "--max-size",
-            "there is no one place whose growth tells what it wrote",
-            "a limit for each single file is ulimit -f",
+            "its writes are not in one place that could be measured",
+            "ulimit -f limits each single file",
         ),
     ];
     let Some((_, option, why, remedy)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) else { return Ok(()) };

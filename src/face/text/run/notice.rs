@@ -23,7 +23,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         Notice::Event { event, is_confined } => self::event(out, event, *is_confined),
         Notice::Shell { goes_on, begins, has_history } => {
             goes_on.iter().for_each(|header| out.note(going_on(header)));
-            begins.iter().for_each(|name| out.note(format_args!("{name} is no session yet: the first change begins it")));
+            begins.iter().for_each(|name| out.note(format_args!("{name} is a new session, which the first change begins")));
             let but = if *has_history { " but its history" } else { "" };
             out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
         }
@@ -42,8 +42,9 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
             let said = format!("session {id}: step {step} is the oldest by steps.keep {steps}, steps.max_size {bytes}");
             if *is_first { out.note(said) } else { out.detail(said) }
         }
-        Notice::Spoilt => out
-            .warn("the store that the session's runs had inside was spoilt: its turns are gone, and what is held is not touched"),
+        Notice::Spoilt => {
+            out.warn("the store that the session's runs had inside was damaged: its turns are lost; what is held is not affected")
+        }
         Notice::Agent { agent, session, coverage } => greet(out, *agent, session, coverage),
         Notice::Records(agent, fate) => records(out, agent.name, fate),
         Notice::InPlace(terms) => in_place(out, terms),
@@ -56,7 +57,7 @@ pub fn tell(out: &Out, notice: &Notice<'_>) {
         }
         Notice::Left { new, known } => left(out, new, *known),
         Notice::Regained(store) => {
-            let line = format!("{store}: the command took the owner's rights to the store away (chmod); they are set again");
+            let line = format!("{store}: the command removed the owner's rights to the store (chmod); they are restored");
             out.warn(filled(&line));
         }
         Notice::NoName(error) => out.warn(format_args!("the session gets no name: {error}")),
@@ -110,10 +111,10 @@ fn event(out: &Out, event: &Event, is_confined: bool) {
             let way = if calling_agent::variable().is_some() { "--no-wait ends it, --serve keeps it" } else { "Ctrl-C ends it" };
             out.note(format_args!("waiting for what the command left running: {names} ({way})"));
         }
-        Event::EndsRest(names) => out.note(format_args!("ended, as the command had left it running: {}", names.join(", "))),
+        Event::EndsRest(names) => out.note(format_args!("ended, because the command left it running: {}", names.join(", "))),
         Event::Uncovered(path, why) => out.warn(format_args!("{path}: {why}; it is read-only for the command")),
         Event::Closed(fd, path) => {
-            out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads past the run"));
+            out.warn(format_args!("descriptor {fd} ({path}) is closed for the command: it leads out of the run"));
         }
         Event::RealOutput(path, fds) => out.note(real_output(out, path, fds)),
         Event::NotFed(why) => out.warn(format_args!("the command's input could not be read to its end: {why}")),
@@ -134,7 +135,7 @@ fn event(out: &Out, event: &Event, is_confined: bool) {
 fn real_output(out: &Out, path: &AbsPath, fds: &[i32]) -> String {
     let streams: Vec<&str> = fds.iter().map(|fd| if *fd == 1 { "stdout" } else { "stderr" }).collect();
     let path = out.shown(path);
-    format!("{path}: written at once, not held, as it is the command's {}", streams.join(" and "))
+    format!("{path}: written at once, not held, because it is the command's {}", streams.join(" and "))
 }
 
 /// Says that a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
@@ -172,7 +173,7 @@ fn greet(out: &Out, agent: Agent, session: &Header, coverage: &[Coverage]) {
     let tail = session.id.tail();
     out.note(filled(&format!("{} is held in session {tail}{}{real}", agent.name, named(session))));
     let look = command(format_args!("review {}", session.name.as_deref().unwrap_or(tail)));
-    out.note(filled_remedy(&("what you save here meanwhile is a conflict; watch it by " + look), 8));
+    out.note(filled_remedy(&("what you change here meanwhile becomes a conflict; to watch: " + look), 8));
 }
 
 /// The most lines about records that stay held.
@@ -180,13 +181,13 @@ const MOST_LINES: usize = 3;
 
 /// Says what became of the files that an agent keeps about itself.
 fn records(out: &Out, own: &str, fate: &Records<'_>) {
-    let is_held = |why: String| out.note(filled(&format!("what {own} keeps about itself is held: {why}")));
+    let is_held = |why: String| out.note(filled(&format!("the records of {own} are held: {why}")));
     match fate {
         Records::Held(why) => {
             let first = why.rows().first().map(|against| format!(": {}", against.path)).unwrap_or_default();
             is_held(format!("{}{first}", why.message()));
         }
-        Records::AgentCalls(variable) => is_held(format!("an agent calls ({variable} is set)")),
+        Records::AgentCalls(variable) => is_held(format!("an agent called recant ({variable} is set)")),
         Records::HeldEach(held) => {
             for (path, why) in held.iter().take(MOST_LINES) {
                 out.note(filled(&format!("{} is held: {}", out.shown(path), obstacle(own, why))));
@@ -199,11 +200,11 @@ fn records(out: &Out, own: &str, fate: &Records<'_>) {
         Records::Committed { count, part, is_whole: true } => {
             let files = figures::count(*count as u64, "file");
             let back = command(format_args!("rollback {}", part.tail()));
-            out.note(filled_remedy(&(words(format_args!("{files} that {own} keeps about itself committed; ")) + back), 8));
+            out.note(filled_remedy(&(words(format_args!("{files} of {own}'s records committed; ")) + back), 8));
         }
         Records::Committed { part, .. } => {
             let look = command(format_args!("show {}", part.tail()));
-            out.note(filled_remedy(&(words(format_args!("some of what {own} keeps about itself is held: ")) + look), 8));
+            out.note(filled_remedy(&(words(format_args!("some records of {own} are held: ")) + look), 8));
         }
     }
 }
@@ -211,13 +212,13 @@ fn records(out: &Out, own: &str, fate: &Records<'_>) {
 /// The reason why a record is held.
 fn obstacle(own: &str, why: &Obstacle) -> String {
     let why = match why {
-        Obstacle::Changed => "somebody else changed it meanwhile",
+        Obstacle::Changed => "another process changed it meanwhile",
         Obstacle::OfAnotherConversation => "it may belong to another conversation",
         Obstacle::TooMany(most) => return format!("there are more than {most}"),
         Obstacle::Deleted => "it was deleted",
-        Obstacle::NoFile => "it is no plain file",
+        Obstacle::NoFile => "it is not a regular file",
         Obstacle::SeveralNames => "it has several names",
-        Obstacle::Mode => "its mode gives more than a record needs",
+        Obstacle::Mode => "its mode gives more rights than a record needs",
         Obstacle::Owner => "its owner was changed",
         Obstacle::Attributes => "it has extended attributes",
         Obstacle::OpenDirectory => "the directory that was made for it is open to others",
@@ -248,6 +249,6 @@ fn in_place(out: &Out, terms: &InPlace<'_>) {
         if terms.confinement.has_no_network() { out.detail(said) } else { out.note(said) }
     }
     let places: Vec<String> = terms.confinement.writable().map(|path| out.place(path)).collect();
-    out.detail(filled(&format!("it may write to {} alone", figures::list(&places))));
+    out.detail(filled(&format!("it may write only to {}", figures::list(&places))));
     out.detail(filled(&format!("not denied elsewhere: {}", figures::list(&terms.confinement.not_denied()))));
 }

@@ -84,7 +84,7 @@ fn say(out: &Out, ran: &Ran) {
     match &ran.fate {
         Fate::SetAside(Some(on)) => {
             let step = ran.step.unwrap_or_default();
-            out.note(format_args!("step {step} of session {tail} is set aside; the session stands at step {on}{exited}"));
+            out.note(format_args!("step {step} of session {tail} is set aside; the session is at step {on}{exited}"));
         }
         Fate::Dropped => out.note(format_args!("{} dropped{exited}", figures::count(ran.changes, "change"))),
         Fate::Held if ran.of == Of::Agent => say_held(out, ran, id, ["review", "commit", "discard"]),

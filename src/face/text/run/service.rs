@@ -16,7 +16,7 @@ pub fn said(StoppedService { name, ending, stopped, .. }: &StoppedService) -> St
         (Some(Stopped::Asked), _) => format!("{name} is stopped (SIGTERM)"),
         (Some(Stopped::Killed), _) => format!("{name} did not end within 10 s of SIGTERM, and is killed (SIGKILL)"),
         (None, Some(ending)) => format!("{name} had ended ({})", exited(*ending)),
-        (None, None) => format!("{name} is gone: its recant was killed"),
+        (None, None) => format!("{name} has ended: its recant was killed"),
     }
 }
 

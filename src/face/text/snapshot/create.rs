@@ -40,7 +40,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Error> {
     fact::earlier(&call.out, created.n, &created.damaged, created.unindexed.as_deref());
     for glob in &created.unfitted {
         let directory = &created.directory;
-        call.out.note(format_args!("--exclude {}: nothing that was looked at in {directory} fits it", shown(glob)));
+        call.out.note(format_args!("--exclude {}: matches nothing in {directory}", shown(glob)));
     }
     if call.out.is_text() {
         say(call, args, &created);
@@ -56,7 +56,7 @@ fn say_former(call: &Call, args: &SnapshotCreate, Created { directory, n, former
     match former {
         Ok(None) => {}
         Ok(Some(former)) => {
-            call.out.note(format_args!("{label} is snapshot {n} from now on, and no longer snapshot {former}"));
+            call.out.note(format_args!("{label} now means snapshot {n}, and no longer snapshot {former}"));
         }
         Err(error) => {
             let unknown = format!("cannot check whether an older snapshot has the label {label}: {error}");
@@ -82,7 +82,7 @@ fn say(call: &Call, args: &SnapshotCreate, created: &Created) {
     }
     if counts.excluded > 0 && *how == How::New {
         let (paths, dir) = (figures::count(counts.excluded, "path"), directory::dir(directory));
-        out.note(format_args!("{paths} left out by rules: {} tells them", command(format_args!("snapshot show {n}{dir}"))));
+        out.note(format_args!("{paths} left out by rules: {} lists them", command(format_args!("snapshot show {n}{dir}"))));
     }
     if !pruned.is_empty() {
         out.note(format_args!("{} pruned", figures::count(pruned.len() as u64, "old snapshot")));

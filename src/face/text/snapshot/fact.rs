@@ -11,7 +11,7 @@ use crate::verb::error::content_stays;
 pub fn tell(out: &Out, fact: &SnapshotFact<'_>) {
     match fact {
         SnapshotFact::OwnSnapshots { directory, key } => {
-            out.note(format_args!("{} has snapshots of its own: {key} is one of those", out.shown(directory)));
+            out.note(format_args!("{} has its own snapshots: {key} is one of them", out.shown(directory)));
         }
         SnapshotFact::RepositoriesStay { first, more, n } => {
             let more = if *more == 0 { String::new() } else { format!(" and {} more", figures::grouped(*more as u64)) };
@@ -48,7 +48,7 @@ pub fn earlier(out: &Out, n: u64, damaged: &[String], unindexed: Option<&str>) {
         out.note(heal());
     }
     if let Some(why) = unindexed {
-        out.warn(format_args!("snapshot {n} has no index now, by which the next one would be quicker: {why}"));
+        out.warn(format_args!("snapshot {n} has no index, so the next one takes longer: {why}"));
     }
 }
 
@@ -61,7 +61,7 @@ fn head(out: &Out, Moved { directory, from, to, commits, uncounted }: &Moved) ->
     let short = |commit: &str| commit.chars().take(10).collect::<String>();
     let to = to.as_ref().map_or_else(|| "no commit".to_owned(), |to| short(to));
     let by = match (commits, uncounted) {
-        (Some(0), _) => "; that leads to all commits of now".to_owned(),
+        (Some(0), _) => "; all commits of now stay reachable".to_owned(),
         (Some(1), _) => ": back by 1 commit".to_owned(),
         (Some(n), _) => format!(": back by {n} commits"),
         (None, why) => format!("; the number of commits is unknown: {}", why.as_deref().unwrap_or("git does not say")),

@@ -37,7 +37,7 @@ fn of_one(call: &Call, args: &SnapshotList) -> Result<bool, Error> {
 fn print(call: &Call, Listed { directory, snapshots, .. }: &Listed) {
     if snapshots.is_empty() {
         let all = command("snapshot list --all");
-        call.out.note(format_args!("{directory}: there are no snapshots of it; {all} shows what has some"));
+        call.out.note(format_args!("{directory}: no snapshots; {all} lists what has some"));
         return;
     }
     let agent = if snapshots.iter().any(|row| row.by.is_some()) { "AGENT" } else { "" };
@@ -80,7 +80,7 @@ fn directories(call: &Call, listed: &Directories) -> bool {
     let head = ["SNAPSHOTS", "SIZE", "DIRECTORY", ""].map(str::to_owned);
     let (first, more) = cut(directories.len(), call.out.limit());
     let line = |of: &Directory| {
-        let gone = if of.there { String::new() } else { "(not there now)".into() };
+        let gone = if of.there { String::new() } else { "(no longer there)".into() };
         [of.snapshots.to_string(), figures::bytes(of.bytes), call.out.place(&of.directory), gone]
     };
     let mut lines: Vec<_> = [head].into_iter().chain(directories[..first].iter().map(line)).collect();

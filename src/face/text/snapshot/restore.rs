@@ -38,7 +38,7 @@ pub fn say(out: &Out, restored: &Restored) {
         left => format!(", {} skipped", figures::grouped(left)),
     };
     if paths.is_empty() {
-        return out.note(format_args!("{directory} is as snapshot {n} has it{left}"));
+        return out.note(format_args!("{directory} is already as in snapshot {n}{left}"));
     }
     let would = if *dry_run { "would be " } else { "" };
     out.note(format_args!("{directory}: {count} {would}restored to snapshot {n}{left}"));

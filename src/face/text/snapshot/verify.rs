@@ -24,7 +24,7 @@ pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Error> {
 
 fn print(out: &Out, Verified { directory, snapshots, .. }: &Verified) {
     let line = |Verdict { n, files, bytes, faults }: &Verdict| {
-        let state = if faults.is_empty() { "whole".into() } else { figures::count(faults.len() as u64, "fault") };
+        let state = if faults.is_empty() { "intact".into() } else { figures::count(faults.len() as u64, "fault") };
         [n.to_string(), figures::count(*files, "file"), figures::bytes(*bytes), state]
     };
     let sides = [Side::Right, Side::Right, Side::Right, Side::Left];
@@ -36,7 +36,7 @@ fn print(out: &Out, Verified { directory, snapshots, .. }: &Verified) {
     if !hit.is_empty() {
         let [create, prune] = ["snapshot create", "prune --snapshots --number N"].map(command);
         out.note(format_args!(
-            "{directory}: snapshots that are hit: {}; {create} takes one that needs nothing of what is damaged, then {prune} drops them",
+            "{directory}: damaged snapshots: {}; {create} takes one that does not depend on them, then {prune} drops them",
             hit.join(", ")
         ));
     }
