@@ -133,10 +133,10 @@ impl Session {
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
         let damaged = |why: &str| damaged(self.dir.at(b"session.json"), why);
         let sides =
-            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
+            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides do not match its changes"))?;
         let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
         if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
-            return Err(damaged("its counts are not those of its sides"));
+            return Err(damaged("its counts do not match its sides"));
         }
         Ok(sides)
     }
@@ -469,7 +469,7 @@ fn cut_off_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
 pub(super) fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
     let header: Header = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if header.id != *id {
-        return Err(format!("it is that of session {}", header.id));
+        return Err(format!("it belongs to session {}", header.id));
     }
     header.check()?;
     Ok(header)

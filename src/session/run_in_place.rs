@@ -248,7 +248,7 @@ fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
     if record.schema != 1 {
         return Err(damaged(format!("its schema is {}", record.schema)));
     }
-    if record.session == *id { Ok(record) } else { Err(damaged(format!("it is that of session {}", record.session))) }
+    if record.session == *id { Ok(record) } else { Err(damaged(format!("it belongs to session {}", record.session))) }
 }
 
 /// Lists the snapshots of a directory that runs under way or interrupted need. An unreadable record needs none that is known.

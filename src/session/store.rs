@@ -177,7 +177,7 @@ impl Store {
         for name in names.iter().filter(|name| !name.starts_with(b".")) {
             let header = match std::str::from_utf8(name).ok().and_then(Id::parse) {
                 Some(id) => self.header_of(&id, &mut buffer),
-                None => Err(damaged("", "its name is no session's id")),
+                None => Err(damaged("", "its name is not a session's id")),
             };
             let why = match header {
                 Ok(header) => {

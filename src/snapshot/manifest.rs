@@ -325,7 +325,7 @@ fn head(first: LineRead, at: Name<'_>) -> Result<Head, Error> {
     match first {
         LineRead::Snapshot(head) if head.schema == 1 => Ok(*head),
         LineRead::Snapshot(head) => Err(damaged(at, format!("its schema is {}; this recant knows 1", head.schema))),
-        _ => Err(damaged(at, "its first line is no head")),
+        _ => Err(damaged(at, "its first line is not a head")),
     }
 }
 
@@ -343,7 +343,7 @@ impl Reading {
         let mut records = sealed.records()?;
         let head = head(records.record()?.ok_or_else(|| damaged(at, "it is empty"))?, at)?;
         if head.n != n {
-            return Err(damaged(at, format!("it is that of snapshot {}", head.n)));
+            return Err(damaged(at, format!("it belongs to snapshot {}", head.n)));
         }
         Ok(Self { records, shown: at.to_string(), head, last: None, rules: None })
     }

@@ -35,7 +35,7 @@ pub fn refuse_elsewhere(directory: &AbsPath) -> Result<(), Error> {
         let is = if link == directory { "it".to_owned() } else { link.to_string() };
         let why =
             format!("{is} is a link to {} now; the snapshots are of what was there before", Shown(to.as_os_str().as_bytes()));
-        refused(why, mv + ", then restore; the link's target has snapshots of its own: --dir " + &*dir)
+        refused(why, mv + ", then restore; the link's target has its own snapshots: --dir " + &*dir)
     };
     let above = directory.ancestors().filter(|above| above.depth() > 0);
     for path in std::iter::once(directory.clone()).chain(above).collect::<Vec<_>>().iter().rev() {

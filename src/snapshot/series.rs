@@ -214,7 +214,7 @@ impl Series {
         let at = self.dir.at(&name);
         let (head, tail) = manifest::ends(at)?;
         if head.n != n || head.directory != self.directory {
-            return Err(damaged(at, "it is that of another snapshot"));
+            return Err(damaged(at, "it belongs to another snapshot"));
         }
         Ok(Summary { head, tail })
     }

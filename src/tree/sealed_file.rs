@@ -131,7 +131,7 @@ impl<S: Seal> Sealed<S> {
     /// Errors: it is damaged if the hash is not that of what lies before the seal.
     pub fn records(self) -> Result<Records, Error> {
         if Hash::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.hash() {
-            return Err((self.damaged)(&self.shown, "its hash is not that of its content"));
+            return Err((self.damaged)(&self.shown, "its hash does not match its content"));
         }
         (&self.file).rewind().at("read", &self.shown)?; // hashing may have moved it
         Ok(Records::of(self.file.take(self.end), &self.shown, self.damaged))
@@ -317,7 +317,7 @@ mod tests {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let why = why(read(&bytes));
-            let (missing, wrong) = ("f: its end is missing", "f: its hash is not that of its content");
+            let (missing, wrong) = ("f: its end is missing", "f: its hash does not match its content");
             assert!(why == missing || why == wrong, "bit {bit}: {why}");
         }
     }

@@ -430,7 +430,7 @@ fn a_policy_in_settings_that_an_agent_names_allows_nothing() {
         world.call(["commit", "s"]).env("CLAUDECODE", "1").env("XDG_CONFIG_HOME", &evil).run().with(1);
     }
     let said = world.call(["commit", "s"]).env("CLAUDECODE", "1").env("HOME", &evil).run().with(1);
-    assert!(said.stderr().contains("not those of the store's person"), "{said}");
+    assert!(said.stderr().contains("not the settings file of the store's person"), "{said}");
     assert_eq!(world.read("src/a.rs"), "a\n");
     // A person moves them.
     std::fs::write(evil.join("recant/config.toml"), "agent.policy.commit = ['src/**']\n").unwrap();

@@ -182,7 +182,7 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
         ("--hide tree", "hides nothing", "without --in"),
         ("--network web.test", "no hosts", "--no-network"),
         ("--scratch x", "on the tree at once", "--pass PATH"),
-        ("--session last", "nothing is held", "of its own"),
+        ("--session last", "nothing is held", "a new session"),
         ("--commit", "on the tree at once", "committed already"),
         ("--discard", "on the tree at once", "rollback last"),
     ] {

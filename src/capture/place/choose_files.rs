@@ -68,7 +68,7 @@ impl Choosing<'_> {
             return said(if may_write() { how } else { How::ReadOnly }, why);
         }
         if mount.root == b"/" {
-            return said(How::Uncovered, "the file is a file system of its own (FUSE)");
+            return said(How::Uncovered, "the file is itself a file system (FUSE)");
         }
         if stat.blocks * 512 > SIZE {
             let mib = SIZE >> 20;

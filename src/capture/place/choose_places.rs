@@ -380,7 +380,7 @@ impl Choosing<'_> {
             let real = match (std::fs::canonicalize(path), secret) {
                 // Nothing is there to read, or not for this user.
                 (Err(_), Some(_)) => continue,
-                (found, _) => found.at("find what is to be hidden", path.display())?,
+                (found, _) => found.at("find the path to hide", path.display())?,
             };
             let Ok(path) = AbsPath::parse(real.as_os_str().as_encoded_bytes()) else { continue };
             match secret {

@@ -56,7 +56,7 @@ pub fn detach() -> Result<Side, Error> {
 
 /// Leaves the caller's session, and what it has opened but for standard error: somebody may wait until nobody has that open any more.
 fn part(null: &OwnedFd) -> Result<(), IoError> {
-    rustix::process::setsid().map_err(io::Error::from).at("begin", "a session of its own")?;
+    rustix::process::setsid().map_err(io::Error::from).at("begin", "a new session")?;
     raw_calls::put_in_place(null.as_fd(), 0);
     raw_calls::put_in_place(null.as_fd(), 1);
     descriptors::close_inherited()

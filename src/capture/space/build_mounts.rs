@@ -72,7 +72,7 @@ pub fn build(laid: &Laid, door: Option<&Door>, own_pids: bool, recant: &UnixStre
     if let (Some(own), Some(store)) = (&own_store, plan.hidden.first()) {
         // Over the mount that hides the store, and by which processes inside know the run. A door that cannot be opened stays closed.
         let _closed = door.map(|door| door.open_in(own.as_fd()));
-        attach(own, store).at("give the run a store of its own at", store)?;
+        attach(own, store).at("give the run its own store at", store)?;
     }
     mask(&plan.sockets, &attached, dead)?;
     // By path: the inherited working directory still lies on the real, writable mount.

@@ -25,8 +25,8 @@ pub const NOWHERE: &str = "/proc/1/fd/closed";
 pub fn hide(plan: &Plan, door: Option<&Door>) -> Result<(), IoError> {
     let (mut directories, mut others) = (Vec::new(), Vec::new());
     for path in &plan.hidden {
-        let target = at_path(path).at("find what is to be hidden", path)?;
-        let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Directory;
+        let target = at_path(path).at("find the path to hide", path)?;
+        let is_directory = stat_of(&target).at("look at the path to hide", path)?.sort == Sort::Directory;
         if is_directory { directories.push(path) } else { others.push(path) }
     }
     // First, as it uses the store, which is among the directories.

@@ -153,7 +153,7 @@ impl Draft<'_> {
             }
             let sort = sort_word(from.state.sort());
             let why = "it has other names outside the session, and cannot be renamed into the store";
-            self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a {sort} of its own", item.path));
+            self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a separate {sort}", item.path));
         }
     }
 

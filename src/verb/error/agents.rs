@@ -33,7 +33,7 @@ fn of_held(header: &Header) -> Remedy {
             let held = words(format_args!("an agent is held in session {name}: have it run "));
             held + shell("recant agent turns") + ", diff or undo N there"
         }
-        _ => "those of a held agent: " + command(format_args!("run --session {name} -- recant agent turns")),
+        _ => "turns of a held agent: " + command(format_args!("run --session {name} -- recant agent turns")),
     }
 }
 

@@ -51,7 +51,7 @@ pub fn too_many(fit: u64, most: u64, used: u64) -> String {
 }
 
 /// The reasons that concern a whole session.
-pub const OTHER_SETTINGS: &str = "these settings are not those of the store's person";
+pub const OTHER_SETTINGS: &str = "this is not the settings file of the store's person";
 pub const NO_PERSON: &str = "no person has used this store yet";
 pub const FAILED: &str = "its last command failed or was cut off";
 pub const IMPORTED: &str = "it was imported";
