@@ -71,7 +71,7 @@ fn a_page_has_every_kind_of_change_and_says_what_it_is_of() {
     assert!(page.files().iter().all(|file| file.name != "times"));
     let minded: Vec<String> = page.all("li").map(|(_, li)| li.text.clone()).collect();
     assert!(minded.contains(&"not listed 1 change of the mtime alone (--all lists them)".to_owned()), "{minded:?}");
-    assert!(page.all("caption").any(|(_, caption)| caption.text == "What became of changes there"));
+    assert!(page.all("caption").any(|(_, caption)| caption.text == "What happens to changes there"));
 }
 
 #[test]

@@ -61,15 +61,15 @@ pub fn foot(about: &About, is_empty: bool) -> String {
     }
     let version = env!("CARGO_PKG_VERSION");
     to.push_str(&format!(
-        "</main>\n<footer><p>Made by recant {version}. The page loads nothing and runs nothing. A character that would not show, or would turn \
-         the direction of writing, stands as a sign in a frame: <i>&lt;U+202E&gt;</i>.</p></footer>\n</body>\n</html>\n"
+        "</main>\n<footer><p>Made by recant {version}. The page loads nothing and runs nothing. A character that is invisible, or would reverse \
+         the text, is shown by its number in a frame: <i>&lt;U+202E&gt;</i>.</p></footer>\n</body>\n</html>\n"
     ));
     to
 }
 
 fn places(to: &mut String, places: &[(String, String)]) {
     to.push_str(
-        "<table class=\"contents\"><caption>What became of changes there</caption>\n<thead><tr><th scope=\"col\">Place</th>\
+        "<table class=\"contents\"><caption>What happens to changes there</caption>\n<thead><tr><th scope=\"col\">Place</th>\
          <th scope=\"col\">Changes</th></tr></thead>\n<tbody>\n",
     );
     for (place, what) in places {
@@ -106,7 +106,7 @@ fn minded(to: &mut String, about: &About, entries: &[Entry]) {
     let link = |entry: &Entry, why: &str| format!("<a href=\"#f{}\"><code>{}</code></a>: {why}", entry.n, entry.name);
     let conflicts = entries.iter().filter(|entry| entry.conflict);
     let conflicts =
-        conflicts.map(|entry| link(entry, entry.why.as_deref().unwrap_or("the tree does not hold what was recorded")));
+        conflicts.map(|entry| link(entry, entry.why.as_deref().unwrap_or("the tree is not as recorded")));
     let rights = entries.iter().filter(|entry| !entry.rights.is_empty()).map(|entry| link(entry, &entry.rights.join("; ")));
     let lists: [(&str, Vec<String>); 3] = [
         ("Conflicts", conflicts.collect()),

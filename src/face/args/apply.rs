@@ -17,9 +17,9 @@ use clap::Args;
   recant commit last --confirm-within 5m
                                          rolled back unless confirmed
 
-A path that was changed since the session began is a conflict: nothing is done,
-and all conflicts are named. --force goes on, and a rollback restores what it
-overwrote; an unexpected directory has to be moved away. Paths of a run in
+A path that was changed on the tree since it was held is a conflict: nothing is
+done, and all conflicts are named. --force goes on, and a rollback restores what
+it overwrote; an unexpected directory has to be moved away. Paths of a run in
 commit.minor (caches, histories, temporary files) are left out if they conflict,
 and the rest is committed: exit status 4.")]
 pub struct Commit {

@@ -20,7 +20,7 @@ pub enum SessionVerb {
     Mkdir(Mkdir),
     /// Stage a symlink
     Symlink(Symlink),
-    /// Stage other permission bits
+    /// Stage new permission bits
     Chmod(Chmod),
     /// Give a session another name, or none
     Rename(Rename),

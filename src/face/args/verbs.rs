@@ -178,7 +178,7 @@ done, and undo does not go on to an older act. Without a terminal, undo needs
   recant redo last --dry-run
   recant redo k3fa etc/app.conf          this path alone")]
     Redo(Redo),
-    /// List, show and verify checkpoints: what commits replaced
+    /// List, show, verify checkpoints: the originals that commits saved
     #[command(after_help = "Examples:
   recant checkpoint list
   recant checkpoint verify               are all originals intact?

@@ -32,7 +32,7 @@ options:
       - name: recant_controller
   recant_leave_out:
     description:
-      - What no session can hold, and is to be left out instead of failing.
+      - What to leave out instead of failing, because no session can hold it.
       - V(services) leaves out starting, stopping and reloading of systemd's services; what a task changes in files is held all the same.
       - V(reboot), V(mounts), V(kernel) and V(synchronize) skip the tasks which reboot, mount, set the kernel's parameters,
         or copy past the connection.

@@ -31,11 +31,11 @@ options:
     type: str
   confirm_within:
     description:
-      - The host rolls it back by itself unless O(confirm) comes within this time, such as V(5m).
+      - The host rolls it back unless O(confirm) comes within this time, such as V(5m).
       - For commits that may cut the host off, and for those that are part of something on many hosts.
     type: str
   confirm:
-    description: Let a commit that was made with O(confirm_within) stay, instead of committing.
+    description: Keep a commit that was made with O(confirm_within), instead of committing.
     type: bool
     default: false
 """
@@ -75,7 +75,7 @@ left_out:
   elements: dict
   sample: [{path: /var/cache/app, why: changed since the run}]
 conflicts:
-  description: What somebody changed since. The task fails, and nothing was changed.
+  description: Paths that were changed since. The task fails, and nothing was changed.
   returned: always
   type: list
   elements: dict

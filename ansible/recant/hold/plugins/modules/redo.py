@@ -51,7 +51,7 @@ left_out:
   elements: dict
   sample: [{path: /var/cache/app, why: changed since the run}]
 conflicts:
-  description: What somebody changed since. The task fails, and nothing was changed.
+  description: Paths that were changed since. The task fails, and nothing was changed.
   returned: always
   type: list
   elements: dict

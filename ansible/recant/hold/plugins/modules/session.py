@@ -68,7 +68,7 @@ dangerous:
   type: list
   elements: dict
 conflicts:
-  description: What somebody changed since, so that a commit or a rollback would stop at it.
+  description: Paths that were changed since, at which a commit or a rollback would stop.
   returned: always
   type: list
   elements: dict
