@@ -1657,7 +1657,7 @@ fn what_belongs_to_a_further_group_that_subgid_grants_can_be_changed_in_a_run() 
     std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o600)).unwrap();
     let said = run(&tree, "echo b >> shared").with(2);
     let why = "cannot read /etc/subgid: permission denied";
-    assert!(said.stderr().contains(&format!("{why}: files of your further groups cannot be changed in this run")), "{said}");
+    assert!(said.stderr().contains(&format!("{why}: files of your other groups cannot be changed in this run")), "{said}");
     let said = inside(&tree, &[binary, "doctor"]).ok();
     assert!(plain(&said).contains(why) && !said.stdout().contains("usermod"), "{said}");
     std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o644)).unwrap();

@@ -119,9 +119,9 @@ fn event(out: &Out, event: &Event, is_confined: bool) {
         Event::RealOutput(path, fds) => out.note(real_output(out, path, fds)),
         Event::NotFed(why) => out.warn(format_args!("the command's input could not be read to its end: {why}")),
         Event::NoGroups(why) if is_confined => {
-            out.warn(format_args!("{why}: chgrp to a further group of yours fails in this run"));
+            out.warn(format_args!("{why}: chgrp to another group of yours fails in this run"));
         }
-        Event::NoGroups(why) => out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
+        Event::NoGroups(why) => out.warn(format_args!("{why}: files of your other groups cannot be changed in this run")),
         Event::InMemory(limit) => out.warn(format_args!(
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
             figures::bytes(*limit)
