@@ -1356,7 +1356,7 @@ fn prune_lets_go_what_the_settings_say_once_it_was_shown() {
 fn prune_without_a_retention_leaves_sessions_and_says_so() {
     let (world, [finished, ..]) = prunable();
     let status = || world.recant("status").ok().stdout();
-    let what = "1 session: finished; cannot be redone once pruned\n             recant";
+    let what = "1 session: finished; pruning ends redo\n             recant";
     assert!(status().contains(&format!("{what} prune drops what the settings no longer keep\n")), "{}", status());
     world.config("[snapshot]\nkeep = 1\n");
     assert!(

@@ -131,13 +131,13 @@ fn print_prunable(call: &Call, Overview { store, snapshots, prunable, .. }: &Ove
         call.out.warn(format_args!("the store is above store.warn_size ({})", figures::bytes(store.warn_bytes)));
     }
     if store.too_large || prunable.unneeded_bytes > 0 {
-        let finished = "finished; cannot be redone once pruned";
+        let finished = "finished; pruning ends redo";
         sessions(prunable.unneeded, prunable.unneeded_bytes, finished, &ways_of_finished(call));
     }
     if store.too_large {
         let (discard, prune) = (command("discard ID"), command("prune --checkpoints --older-than 30d --committed"));
         sessions(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &[discard.into()]);
-        sessions(prunable.needed, prunable.needed_bytes, "committed; cannot be rolled back once pruned", &[prune.into()]);
+        sessions(prunable.needed, prunable.needed_bytes, "committed; pruning ends rollback", &[prune.into()]);
         let Room { snapshots, bytes, .. } = snapshots.room;
         let prune = format!("{} ({} shows of which)", command("prune --snapshots DIR"), command("snapshot list --all"));
         could_go(snapshots, bytes, &figures::count(snapshots as u64, "snapshot"), &[prune]);
