@@ -63,7 +63,7 @@ pub struct Confirm {
 pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// Only these paths and all below them; PATH:2,5-7 for single blocks of one
+    /// Only these paths and all below them; PATH:2,5-7: only its blocks 2 and 5 to 7
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing

@@ -46,7 +46,7 @@ pub struct Review {
     /// The changes since this snapshot: a number, a label, or 'last'
     #[arg(long, value_name = "N", conflicts_with_all = ["id", "with"])]
     pub snapshot: Option<String>,
-    /// With --snapshot: of this directory or file; default: the current project
+    /// With --snapshot: the one of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", requires = "snapshot", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }

@@ -234,7 +234,7 @@ pub struct Discard {
     /// Id, its last part, a unique prefix, a name, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     pub id: Option<String>,
-    /// Only these paths and all below them; PATH:2,5-7 for single blocks of one; or further sessions
+    /// Only these paths and all below them; PATH:2,5-7: only its blocks 2 and 5 to 7; or further sessions
     #[arg(value_name = "PATH|ID", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Ask about each block

@@ -120,7 +120,7 @@ pub struct SnapshotShow {
     /// A number, a label, or 'last': the newest that was not taken by run --in
     #[arg(value_name = "N")]
     pub key: String,
-    /// Of this directory or file; default: the current project
+    /// Snapshots of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -146,7 +146,7 @@ pub struct SnapshotDiff {
     /// Only these paths and all below them
     #[arg(last = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this directory or file; default: the current project
+    /// Snapshots of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
     /// Also compare .git, .hg, .svn, .jj and bare repositories, if the snapshot has them
@@ -169,7 +169,7 @@ pub struct SnapshotVerify {
     /// A number, a label, or 'last' (the newest that was not taken by run --in); default: all
     #[arg(value_name = "N")]
     pub key: Option<String>,
-    /// Of this directory or file; default: the current project
+    /// Snapshots of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -195,7 +195,7 @@ pub struct SnapshotRestore {
     /// Only these paths and all below them
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Of this directory or file; default: the current project
+    /// Snapshots of this directory or file; default: the current project
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
     /// Do not ask, and do not stop at files that change meanwhile or are open for writing

@@ -35,9 +35,10 @@ use crate::settings::{Choice, Color, Entry};
 Exit status:
   0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict:
   nothing changed, 4 done, but something named was left out, 5 the store
-  is damaged, 6 busy: another recant uses it, 7 stuck: an operation can be
-  neither finished nor undone now; run: 125 not set up, 126 not executable,
-  127 not found, 128+n ended or undone by signal n, else as the command"
+  is damaged, 6 busy: another recant has it locked, 7 stuck: an operation
+  can be neither finished nor undone now; run: 125 not set up, 126 not
+  executable, 127 not found, 128+n ended or undone by signal n, else as
+  the command"
 )]
 pub struct Cli {
     /// Options of all verbs.
