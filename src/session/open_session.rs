@@ -132,8 +132,7 @@ impl Session {
     /// Errors: the header has another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
         let damaged = |why: &str| damaged(self.dir.at(b"session.json"), why);
-        let sides =
-            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides do not match its changes"))?;
+        let sides = sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides do not match its changes"))?;
         let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
         if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
             return Err(damaged("its counts do not match its sides"));

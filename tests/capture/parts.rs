@@ -331,7 +331,7 @@ fn a_session_whose_commit_was_undone_merges_too() {
         }
         let before = tree(desk);
         let refused = desk.recant("commit two").with(3);
-        assert!(refused.stderr().contains("--merge goes on"), "{refused}");
+        assert!(refused.stderr().contains("--merge merges texts"), "{refused}");
         let said = desk.recant("commit two --merge --dry-run").ok();
         assert!(said.stderr().contains("a: would be merged"), "{said}");
         before.assert_same(&tree(desk), "a dry run");

@@ -258,7 +258,7 @@ fn what_is_not_recovered_is_left_alone_by_every_other_session() {
         for verb in ["commit", "commit --dry-run"] {
             let refused = world.recant(&format!("{verb} {id}")).with(7);
             let said = refused.stderr();
-            assert!(said.contains(&format!("interrupted operation of session {held_by} holds it")), "{words}: {refused}");
+            assert!(said.contains(&format!("in use by an interrupted operation of session {held_by}")), "{words}: {refused}");
             assert!(said.contains(&format!("recant recover {held_by}")), "{words}: {refused}");
         }
         before.assert_same(&world.manifest(), words);

@@ -105,8 +105,7 @@ fn fact(value: &str) -> String {
 fn minded(to: &mut String, about: &About, entries: &[Entry]) {
     let link = |entry: &Entry, why: &str| format!("<a href=\"#f{}\"><code>{}</code></a>: {why}", entry.n, entry.name);
     let conflicts = entries.iter().filter(|entry| entry.conflict);
-    let conflicts =
-        conflicts.map(|entry| link(entry, entry.why.as_deref().unwrap_or("the tree is not as recorded")));
+    let conflicts = conflicts.map(|entry| link(entry, entry.why.as_deref().unwrap_or("the tree is not as recorded")));
     let rights = entries.iter().filter(|entry| !entry.rights.is_empty()).map(|entry| link(entry, &entry.rights.join("; ")));
     let lists: [(&str, Vec<String>); 3] = [
         ("Conflicts", conflicts.collect()),

@@ -63,7 +63,7 @@ pub fn cannot(subject: Subject<'_>, error: Error, gone: Option<&AbsPath>, merges
     let mut missing = String::new();
     let mut remedy = error.advice().cloned();
     if let Some(conflicts) = conflict::of(&error) {
-        missing = gone.map(|gone| format!("; {gone} is gone, moved or deleted")).unwrap_or_default();
+        missing = gone.map(|gone| format!("; {gone} was moved or deleted")).unwrap_or_default();
         let known = remedy.map(|known| if merges { subject.or_merge(known) } else { known });
         let forcible = conflicts.iter().all(|c| c.forcible);
         remedy = gone.map(with_directory).or(known).or_else(|| Some(subject.remedy(forcible, merges)));
