@@ -75,12 +75,12 @@ The output is a patch for git apply at /, also with -U and --find-renames; with
 begin with '#' say what a patch cannot. With colour, words that differ are
 marked.
 
-A tool gets two directories with copies of the files and links that changed: as
-they were, and as they are instead. They are removed when it ends. An edit in
-the second is held as a step of the session, if the file is held, and compared
-with what was there; all other copies are read-only. vimdiff and nvimdiff run
-file by file; ':cq' stops. Any other shell command gets the two as $OLD and
-$NEW, or appended if it names neither: --tool 'diff -r'.")]
+A tool gets two directories with copies of the files and links that changed, as
+they were and as they are instead. They are removed when it ends. An edit in the
+second is held as a step of the session, if that file is held and compared with
+what was there; all other copies are read-only. vimdiff and nvimdiff run file by
+file; ':cq' stops. Any other shell command gets the two as $OLD and $NEW, or
+appended if it names neither: --tool 'diff -r'.")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; default: the last session
     pub id: Option<String>,

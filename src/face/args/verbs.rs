@@ -171,7 +171,7 @@ ID PATH --displaced.")]
 Acts are commits, redos, rollbacks, discards, run --in, and all else that makes
 a committed session. A path that was changed since is a conflict: nothing is
 done, and undo does not go on to an older act. Without a terminal, undo needs
--y. A held run is no act: discard drops it.")]
+-y. A held run is not an act: discard drops it.")]
     Undo(Undo),
     /// Commit again what was rolled back, or what undo took back
     #[command(after_help = "Examples:
