@@ -42,7 +42,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Reads a host without a port. An address of IPv4 that is written as one of IPv6 is that of IPv4. `None`: it is no host.
+    /// Reads a host without a port. An address of IPv4 that is written as one of IPv6 is that of IPv4. `None`: it is not a host.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(inner) = text.strip_prefix('[') {
             let address: Ipv6Addr = inner.strip_suffix(']')?.parse().ok()?;

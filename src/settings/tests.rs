@@ -158,7 +158,7 @@ fn a_value_of_the_wrong_kind_is_told_by_line_key_and_what_is_wanted_in_words_for
 fn a_value_that_cannot_be_meant_is_an_error_with_its_place() {
     for (text, part) in [
         ("[store]\npath = 's'", "store.path: s: a path here starts with"),
-        ("[checkpoint]\nmax_size = '5X'", "checkpoint.max_size: \"5X\" is no size"),
+        ("[checkpoint]\nmax_size = '5X'", "checkpoint.max_size: \"5X\" is not a size"),
         ("[retention]\nolder_than = 'x'", "retention.older_than"),
         ("[checkpoint]\n\non_limit = 'some'", "line 3"),
         ("a b", "line 1"),
@@ -170,7 +170,7 @@ fn a_value_that_cannot_be_meant_is_an_error_with_its_place() {
         ("store = 3", "line 1"),
         ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
         ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": at most an hour"),
-        ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is no age"),
+        ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is not an age"),
         ("[remotes]\nweb = 3", "line 2"),
     ] {
         let error = read(text).unwrap_err();
