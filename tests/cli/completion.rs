@@ -172,7 +172,7 @@ fn fish_offers_what_recant_tells() {
     world.write("file one", "x").write("file2", "x").mkdir("directory");
     assert_eq!(fish(&world, "recant commit ")[1], "edit\tstaged (pending)");
     assert_eq!(fish(&world, "recant diff edit src/"), ["src/lib.rs", "src/main.rs"]);
-    assert!(fish(&world, "recant sta").iter().any(|line| line.starts_with("status\tShow how things stand")));
+    assert!(fish(&world, "recant sta").iter().any(|line| line.starts_with("status\tShow sessions")));
     assert_eq!(fish(&world, "recant session write edit fi"), ["file2"]);
 }
 

@@ -609,7 +609,7 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"
     recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
             nothing was changed
-            recant config shows the known keys once the settings file is corrected
+            recant config shows the known keys once the file is corrected
     "#);
     world.config("[checkpoint]\nmax_size = 'much'\n");
     assert_snapshot!(on_stderr(&world.recant("list"), 1), @r#"

@@ -30,7 +30,7 @@ pub struct Of {
     /// The directory or file; default: the current project
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     dir: Option<PathBuf>,
-    /// The same, as an option
+    /// Directory or file, given as an option
     #[arg(long = "dir", id = "of", value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath, conflicts_with = "dir")]
     option: Option<PathBuf>,
 }
