@@ -1,6 +1,7 @@
 //! The two sides of a change, opened to be read: the content before and after.
 //!
-//! Nothing is invented: a side is read from the tree only if the tree still holds what the session recorded.
+//! Nothing is invented: a side is read from the tree only if the tree still holds what the session recorded. If it does not, the original that
+//! the session keeps stands for it.
 
 use std::fs::File;
 use std::rc::Rc;
@@ -136,6 +137,12 @@ impl<'s> Sources<'s> {
     pub fn before(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Error> {
         if side.is_in() && !change.in_place() {
             return self.original(change);
+        }
+        if *on_tree == OnTree::Changed
+            && !side.is_in()
+            && let Some(kept) = self.base(change)?
+        {
+            return Ok(Content::File(kept));
         }
         self.read_tree(change, side, on_tree)
     }

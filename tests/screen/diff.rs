@@ -265,6 +265,47 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
 }
 
 #[test]
+fn of_a_run_the_old_side_of_a_conflict_is_the_original_that_is_kept() {
+    let world = World::new();
+    world.write("edited", "old\n").write("gone", "old\n").write("dropped", "old\n");
+    let run = |name: &str, line: &str| drop(world.call(["run", "-q", "-n", name, "--", "sh", "-c", line]).run().ok());
+    run("s", "echo new > edited; echo new > gone; rm dropped");
+    world.write("edited", "somebody else's\n").remove("gone").write("dropped", "other\n");
+    assert_snapshot!(world.recant("diff s").ok().masked_out(), @"
+    # /world/tree/dropped: changed since: conflict
+    diff --git a/world/tree/dropped b/world/tree/dropped
+    deleted file mode 100644
+    --- a/world/tree/dropped
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -old
+    # /world/tree/edited: changed since: conflict
+    diff --git a/world/tree/edited b/world/tree/edited
+    --- a/world/tree/edited
+    +++ b/world/tree/edited
+    @@ -1 +1 @@
+    -old
+    +new
+    # /world/tree/gone: changed since: conflict
+    diff --git a/world/tree/gone b/world/tree/gone
+    --- a/world/tree/gone
+    +++ b/world/tree/gone
+    @@ -1 +1 @@
+    -old
+    +new
+    ");
+    assert_eq!(world.recant("cat s edited --before").ok().stdout(), "old\n");
+    // Nothing is taken for it where none is kept.
+    world.config("[capture]\nkeep_before = false\n").write("edited", "old\n");
+    run("t", "echo new > edited");
+    world.write("edited", "somebody else's\n");
+    assert_snapshot!(world.recant("diff t").ok().masked_out(), @"
+    # /world/tree/edited: modified, not shown
+    # /world/tree/edited: changed since: conflict
+    ");
+}
+
+#[test]
 fn once_committed_the_old_side_comes_from_the_checkpoint() {
     let world = World::new();
     world.write("f", "old\n").write("mode", "x\n").symlink("a", "l").write("gone", "bye\n");
