@@ -185,6 +185,10 @@ fn a_write_to_what_is_another_user_s_is_told() {
     let said = desk.run("echo x > theirs");
     assert!(said.stderr().contains("Value too large"), "{said}");
     assert_eq!(told(&said), [line("theirs")]);
+    // An agent is not invited out of the hold.
+    let said = desk.held("", "echo x > theirs").env("RECANT_AGENT", "test").run();
+    let theirs = desk.world.path("theirs");
+    assert_eq!(told(&said), [format!("{}: of user 0, so a run cannot change it", theirs.display())], "{said}");
     assert_eq!(told(&desk.run("echo x > open/new")), [line("open")]);
     assert_eq!(told(&desk.run("mkdir open/new")), [line("open")]);
     mode("theirs", 0o644);

@@ -22,6 +22,8 @@ pub struct Command {
     pub keeps_before: bool,
     /// True if some of its calls are heard of before the kernel carries them out: `capture.listen`.
     pub listens: bool,
+    /// True if an agent calls: notes advise it nothing by which changes would be real.
+    pub by_agent: bool,
     /// The most bytes that it may write; then it is ended.
     pub max_size: Option<u64>,
     /// The output that a service has in place of the caller's streams; `None` for any other command.
@@ -46,6 +48,7 @@ impl Command {
             network: Network::Open,
             keeps_before: false,
             listens: true,
+            by_agent: false,
             max_size: None,
             service: None,
         }

@@ -32,10 +32,10 @@ pub struct RefusalNotes {
 }
 
 impl RefusalNotes {
-    /// Notes a refusal, if it is by the run of this plan.
-    pub fn hear(&mut self, refusal: Refusal, plan: &Plan) {
+    /// Notes a refusal, if it is by the run of this plan. `by_agent`: whether an agent calls.
+    pub fn hear(&mut self, refusal: Refusal, plan: &Plan, by_agent: bool) {
         let lines = if matches!(refusal, Refusal::Hidden { .. }) { &mut self.closed } else { &mut self.lines };
-        if let Some(line) = line(refusal, plan).filter(|line| !lines.contains(line)) {
+        if let Some(line) = line(refusal, plan, by_agent).filter(|line| !lines.contains(line)) {
             lines.push(line);
         }
     }
@@ -68,10 +68,10 @@ fn few(mut lines: Vec<String>, of: &str) -> Vec<String> {
     lines
 }
 
-fn line(refusal: Refusal, plan: &Plan) -> Option<String> {
+fn line(refusal: Refusal, plan: &Plan, by_agent: bool) -> Option<String> {
     match refusal {
         Refusal::ReadOnly { path, is_name } => read_only(&AbsPath::parse(path).ok()?, is_name, plan),
-        Refusal::NotMapped { path, is_name } => not_mapped(&AbsPath::parse(path).ok()?, is_name, &plan.ids),
+        Refusal::NotMapped { path, is_name } => not_mapped(&AbsPath::parse(path).ok()?, is_name, &plan.ids, by_agent),
         Refusal::Apart { from, to, is_link } => apart(&AbsPath::parse(from).ok()?, &AbsPath::parse(to).ok()?, is_link),
         Refusal::Hidden { path } => closed(&AbsPath::parse(path).ok()?, plan),
         Refusal::Socket { path, dev, ino } => dead_socket(&AbsPath::parse(path).ok()?, (Dev(dev.0, dev.1), ino)),
@@ -110,7 +110,7 @@ fn mount_of(directory: &AbsPath) -> Option<u64> {
     Some(Dir::open(directory.as_path()).ok()?.stat().ok()?.mount)
 }
 
-fn not_mapped(path: &AbsPath, is_name: bool, ids: &Ids) -> Option<String> {
+fn not_mapped(path: &AbsPath, is_name: bool, ids: &Ids, by_agent: bool) -> Option<String> {
     let written = if is_name { path.parent()? } else { path.clone() };
     let stat = rustix::fs::stat(written.as_path()).ok()?;
     if ids.has(stat.st_uid, stat.st_gid) || !is_writable(&written, is_name) {
@@ -118,7 +118,8 @@ fn not_mapped(path: &AbsPath, is_name: bool, ids: &Ids) -> Option<String> {
     }
     let is_mine = stat.st_uid == ids.uid;
     let belongs = if is_mine { format!("group {}", stat.st_gid) } else { format!("user {}", stat.st_uid) };
-    Some(format!("{written}: of {belongs}, so a run cannot change it; {}", remedy(is_mine.then_some(stat.st_gid))))
+    let advice = if by_agent { String::new() } else { format!("; {}", remedy(is_mine.then_some(stat.st_gid))) };
+    Some(format!("{written}: of {belongs}, so a run cannot change it{advice}"))
 }
 
 fn apart(from: &AbsPath, to: &AbsPath, is_link: bool) -> Option<String> {

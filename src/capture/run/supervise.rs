@@ -394,7 +394,9 @@ impl Running<'_> {
                 }
                 Some(Word::NotRenamed(why)) => self.refusals.hear_not_renamed(why),
                 Some(Word::Refused(refusal)) => {
-                    self.ground.laid().iter().for_each(|laid| self.refusals.hear(refusal.clone(), &laid.plan));
+                    if let Some(laid) = self.ground.laid() {
+                        self.refusals.hear(refusal, &laid.plan, self.command.by_agent);
+                    }
                 }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::Again),

@@ -190,9 +190,11 @@ fn run_with(
     }
     let Wanted { linger, network, max_size, .. } = *wanted;
     let (keeps_before, listens) = (desk.config.keep_before.value, desk.config.listen.value);
+    let by_agent = desk.caller.variable().is_some();
     let output = wanted.service.map(|service| service.open_output(&desk.fs, session)).transpose()?;
     let label = wanted.label.map(str::to_owned);
-    let command = Command { label, env, linger, network, keeps_before, listens, max_size, service: output, ..Command::new(argv) };
+    let command =
+        Command { label, env, linger, network, keeps_before, listens, by_agent, max_size, service: output, ..Command::new(argv) };
     let id = session.id().clone();
     let service = wanted.service.map(|service| Ok::<_, Error>((service, store.session(&id)?))).transpose()?;
     let service = service.as_ref().map(|(service, session)| (*service, session));
