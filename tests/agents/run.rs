@@ -457,6 +457,9 @@ fn the_door_shows_sessions_and_does_nothing_else_whoever_asks() {
         let none = serde_json::json!({});
         let (out, errors, status) = asks(&door, &request(&["diff", &id, "--stat"], none.clone()));
         assert!(out.contains("lib.rs") && status == Some(0), "{out}{errors}");
+        let file = desk.world.path("lib.rs");
+        let (out, errors, status) = asks(&door, &request(&["cat", &id, file.to_str().unwrap()], none.clone()));
+        assert!(out == "one\nmore\n" && status == Some(0), "{out}{errors}");
         // Neither another store nor variables of the near side count.
         let elsewhere = desk.world.root().join("elsewhere");
         let more = serde_json::json!({ "store": elsewhere, "env": [["RECANT_STORE", elsewhere.to_str()]] });
@@ -473,7 +476,6 @@ fn the_door_shows_sessions_and_does_nothing_else_whoever_asks() {
             &["--store", elsewhere.to_str().unwrap(), "diff", &id],
             &["-H", "local", "diff", &id],
             &["--far", "::", "diff", &id],
-            &["cat", &id, "lib.rs"],
             &["review", &other],
             &["session", "export", &other],
             &["far", "--held"],

@@ -38,6 +38,8 @@ fn what_a_run_holds_and_other_sessions_are_looked_at_from_inside() {
             ("log --all", ""),
             ("diff other --name-only", "theirs"),
             ("show other", "theirs"),
+            ("cat last ../f", "a\nx\n"),
+            ("cat job ../f --before", "a\n"),
             ("diff last --with other --name-only", "theirs"),
             ("log ../g", ""),
         ];
@@ -69,7 +71,6 @@ fn nothing_but_looks_is_carried_out_from_inside() {
             "recover",
             "diff --tool=touch",
             "diff other --tool",
-            "cat other theirs",
             "review other",
             "doctor",
         ];
@@ -134,9 +135,9 @@ fn a_run_that_hides_files_sees_names_and_no_content() {
         desk.made("mkdir private; echo sesame > private/key");
         desk.held("-q -n other", "echo new > private/key").run().ok();
         let script = "for form in '' --html --blocks --conflicts -w; do \"$RECANT\" diff other $form; done 2>&1\n\
-                      \"$RECANT\" show other; \"$RECANT\" diff other --stat";
+                      \"$RECANT\" cat other private/key 2>&1; \"$RECANT\" show other; \"$RECANT\" diff other --stat";
         let said = desk.held("--hide private --discard", script).env("RECANT", &desk.binary).run().ok().stdout();
-        assert!(!said.contains("sesame") && said.contains("private/key | "), "{said}");
+        assert!(!said.contains("sesame") && !said.contains("new\n") && said.contains("private/key | "), "{said}");
         assert!(said.contains("this run hides files, so it shows no content of sessions"), "{said}");
     });
 }

@@ -31,10 +31,11 @@ pub fn words(call: &Call, cli: &Cli, words: &[OsString], inside: &Inside) -> Opt
     let is_this = |key: &str| key == id || key == "last" || id.rsplit('-').next() == Some(key);
     let mut words = words.to_vec();
     let (verb, named) = match cli.verb() {
-        Verb::Diff(args) => ("diff", &args.id),
-        Verb::Show(args) => ("show", &args.id),
-        Verb::Steps(args) => ("steps", &args.id),
-        Verb::Status | Verb::Here => ("show", &None),
+        Verb::Diff(args) => ("diff", args.id.as_deref()),
+        Verb::Show(args) => ("show", args.id.as_deref()),
+        Verb::Steps(args) => ("steps", args.id.as_deref()),
+        Verb::Cat(args) => ("cat", Some(&*args.id)),
+        Verb::Status | Verb::Here => ("show", None),
         Verb::List(args) => return from_here(words, args.path.iter()),
         Verb::Log(args) => return from_here(words, args.what.iter().filter(|what| is_path(what))),
         _ => return None,
@@ -44,7 +45,7 @@ pub fn words(call: &Call, cli: &Cli, words: &[OsString], inside: &Inside) -> Opt
         (None, _) => words.extend([verb.into(), id.into()]),
         (Some(at), None) => drop(words.splice(at..=at, [verb.into(), id.into()])),
         (Some(at), Some(key)) if is_this(key) => {
-            let key = words[at..].iter().position(|word| word == &**key)?;
+            let key = words[at..].iter().position(|word| word == key)?;
             words[at + key] = id.into();
         }
         (Some(_), Some(key)) if inside.store.is_some() && gate::is_of_own_store(call, key) => return None,
@@ -53,6 +54,7 @@ pub fn words(call: &Call, cli: &Cli, words: &[OsString], inside: &Inside) -> Opt
     let paths = match cli.verb() {
         Verb::Diff(args) => &args.paths[..],
         Verb::Show(args) => &args.paths,
+        Verb::Cat(args) => std::slice::from_ref(&args.path),
         _ => &[],
     };
     from_here(words, paths.iter())

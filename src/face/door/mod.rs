@@ -59,7 +59,7 @@ pub fn checked(request: Request, may_see: &Looks) -> Result<Request, Error> {
 
 /// The error for what is no look.
 pub fn refused() -> Error {
-    Error::refused("inside a run recant only shows: diff, show, steps, status, list, log")
+    Error::refused("inside a run recant only shows: diff, show, cat, steps, status, list, log")
 }
 
 /// Answers a request with why it is refused; there is no end of a verb then.
@@ -74,6 +74,7 @@ pub fn refuse(problem: &Error) -> Ended {
 fn shows_content(cli: &Cli) -> bool {
     match cli.verb() {
         Verb::Diff(args) => args.blocks || args.conflicts || args.much.html || !(args.much.stat || args.much.name_only),
+        Verb::Cat(_) => true,
         _ => false,
     }
 }
@@ -101,6 +102,7 @@ fn looks(cli: &Cli) -> bool {
         Verb::Show(args::Show { id: _, paths: _ }) => true,
         Verb::Status => true,
         Verb::Steps(args::Steps { id: _ }) => true,
+        Verb::Cat(args::Cat { id: _, path: _, before: _, displaced: _ }) => true,
         Verb::List(args::List { all: _, status: _, since: _, path: _, limit: _ }) => true,
         Verb::Log(args::Log { what: _, lines: _, since: _, all: _, agent: _, verify: _ }) => true,
         Verb::Diff(args) => {
