@@ -113,6 +113,9 @@ fn words_of_other_programs_and_bare_commands_get_recant_s_way() {
 #[test]
 fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
     let world = World::new();
+    // A program that is no agent known is held by run, with its arguments.
+    let said = world.recant("agent run ./agent.sh --fast").with(2).stderr();
+    assert!(said.contains("tip: recant run --session NAME -- ./agent.sh --fast\n"), "{said}");
     assert!(world.recant("run --comit -- true").with(2).stderr().contains("tip: a similar argument exists: '--commit'"));
     assert!(world.recant("run -q -x true").with(2).stderr().contains("unexpected argument '-x' found"));
     // From the command's first word on they are the command's, whatever they are called.

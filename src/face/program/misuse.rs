@@ -46,6 +46,9 @@ pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
 fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
     const IS_REAL: &str = "undo takes back what was committed";
     const HELD: &str = "discard ID drops what is held";
+    if let Some(run) = held_program(error, args) {
+        return vec![run];
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return Vec::new() };
     let before: Vec<&OsString> = args.iter().skip(1).take_while(|arg| **arg != **word).collect();
     let is_below = |verb: &str| before.iter().any(|word| *word == verb);
@@ -70,6 +73,23 @@ fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
     };
     set_call(call_options(args));
     tips.iter().map(|tip| command(tip).into()).collect()
+}
+
+/// The command that holds a program which `agent run` does not know as an agent.
+fn held_program(error: &clap::Error, args: &[OsString]) -> Option<String> {
+    let value = |kind| match error.get(kind) {
+        Some(ContextValue::String(value)) => Some(&**value),
+        _ => None,
+    };
+    if error.kind() != ErrorKind::InvalidValue || value(ContextKind::InvalidArg) != Some("<AGENT>") {
+        return None;
+    }
+    let run = args.windows(2).position(|two| two[0] == "agent" && two[1] == "run")? + 2;
+    let program = value(ContextKind::InvalidValue)?;
+    let at = args[run..].iter().position(|word| word == program)? + run;
+    let words: Vec<_> = args[at..].iter().map(|word| shell_word(word.as_bytes())).collect();
+    set_call(call_options(args));
+    Some(command(format_args!("run --session NAME -- {}", words.join(" "))).into())
 }
 
 /// The options without which a tip would be of another machine or store: `-H web1 --store DIR`.
