@@ -42,6 +42,7 @@ pub use run::held_run::{Held, hold, start_of};
 pub use run::is_inside::{Inside, capture, inside};
 pub use run::joined_run::join;
 pub use run::keep_changes::changes_so_far;
+pub use run::orphans::children_of;
 pub use run::supervise::{Event, run_command};
 pub use space::hidden::NOWHERE as HIDDEN;
 pub use space::probe::{Finding, Here};

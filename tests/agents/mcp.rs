@@ -582,11 +582,17 @@ fn runs_that_take_time(era: Era) {
 fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_and_held() {
     let world = World::new();
     let mut client = Client::new(&world, Era::Modern);
-    let told = refused(
-        client.call("hold_run", json!({ "shell": "trap '' TERM; touch x; sleep 60; sleep 60", "session": "s", "timeout": 1 })),
-    );
-    assert!(told["message"].as_str().is_some_and(|why| why.contains("was killed")), "{told}");
-    assert_eq!(done(client.call("changes", json!({ "session": "s" })))["total"], 1);
+    let line = "trap '' TERM; echo begun; touch x; sleep 60; sleep 60";
+    let start = Instant::now();
+    let told = done(client.call("hold_run", json!({ "shell": line, "session": "s", "timeout": 1 })));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((&told["timed_out"], &told["signaled"], &told["stdout"]), (&json!(true), &json!(9), &json!("begun\n")), "{told}");
+    assert_eq!((&told["step"], &told["changed"]), (&json!(1), &json!(1)), "{told}");
+    assert_eq!(done(client.call("changes", json!({ "session": "s" })))["session"], told["session"]);
+    // Without a time there is no end of it.
+    let none = refused(client.call("hold_run", json!({ "shell": "touch never", "session": "t", "timeout": 0 })));
+    assert!(none["kind"] == "usage" && none["message"].as_str().unwrap().contains("1 second"), "{none}");
+    assert_eq!(done(client.call("sessions", json!({})))["total"], 1);
 }
 
 #[test]

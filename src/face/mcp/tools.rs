@@ -52,7 +52,8 @@ pub const TOOLS: [Tool; 13] = [
         is: Name::HoldRun,
         name: "hold_run",
         about: "Run a shell line. What it writes to files is held: it and later commands of the session see it, the real files stay as \
-                they are. Answers with the exit, what this command changed, and the last of its output.",
+                they are. Answers with the exit, what this command changed, and the last of its output. Waits for background processes: give \
+                timeout.",
         effect: Effect::Holds,
         fields: &[
             field("shell", Kind::Text, "A line for /bin/sh"),

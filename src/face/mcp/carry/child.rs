@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::capture::children_of;
 use crate::error::Error;
 use crate::face::find_store::own_program;
 use crate::face::mcp::carrier::{Outcome, Told};
@@ -95,9 +96,12 @@ impl Ran {
     }
 }
 
-/// The time between two requests to end, and the number of those after which it is killed. What a command has left running ends at the second.
+/// The time between two requests to end, and the number of those after which what it runs is killed. What a command has left running ends at
+/// the second.
 const AGAIN: Duration = Duration::from_secs(1);
 const ASKED: u32 = 10;
+/// How often what it runs is killed before it is killed itself: it has to collect what was written, and to tell of it.
+const KILLED: u32 = 5;
 
 impl Child {
     /// Runs it to its end, with nothing on its standard input. `within`: when it is asked to end.
@@ -125,9 +129,7 @@ impl Child {
             let is_stopped = self.stop.load(Ordering::Relaxed);
             timed_out |= !is_stopped && call.within.is_some_and(|within| now >= within);
             if (timed_out || is_stopped) && next.is_none_or(|next| now >= next) {
-                let signal = if asked < ASKED { Signal::TERM } else { Signal::KILL };
-                // It may have ended by itself.
-                _ = kill_process(Pid::from_child(&child), signal);
+                ask_to_end(Pid::from_child(&child), asked);
                 (asked, next) = (asked + 1, Some(now + AGAIN));
             }
             wait_a_little(end.as_ref());
@@ -175,6 +177,22 @@ impl Child {
             command.env("RECANT_AGENT", agent);
         }
         command
+    }
+}
+
+/// Asks a recant to end that was asked so often before; then kills what it runs, at last recant itself.
+fn ask_to_end(recant: Pid, asked: u32) {
+    let (to, signal) = match asked {
+        0..ASKED => (vec![recant], Signal::TERM),
+        _ if asked < ASKED + KILLED => {
+            let runs = children_of(recant.as_raw_pid().cast_unsigned());
+            (runs.into_iter().filter_map(Pid::from_raw).collect(), Signal::KILL)
+        }
+        _ => (vec![recant], Signal::KILL),
+    };
+    // They may have ended by themselves.
+    for pid in to {
+        _ = kill_process(pid, signal);
     }
 }
 

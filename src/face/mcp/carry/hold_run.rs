@@ -38,6 +38,9 @@ pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str)
         (Some(shell), None) => shell,
         _ => return Outcome::refused("usage", "give shell, or cursor for output of an earlier command"),
     };
+    if asked.number("timeout") == Some(0) {
+        return Outcome::refused("usage", "timeout: 1 second at least; without it the command has all the time it needs");
+    }
     if let Some(id) = inside() {
         let why = format!("the run of session {id} already holds what every command changes: run it without hold_run");
         return Outcome::refused("refused", why);
