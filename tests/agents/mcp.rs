@@ -316,6 +316,10 @@ fn a_command_is_held_and_told_in_short() {
         let more = done(client.call("hold_run", json!({ "shell": "cp a.txt c" })));
         assert_eq!((&more["session"], &more["step"]), (&ran["session"], &json!(2)));
         assert_eq!(more["changes"], json!([{ "path": "c", "change": "created" }]));
+        // What has no row is counted apart.
+        let timed = done(client.call("hold_run", json!({ "shell": "touch -d yesterday a.txt", "session": "times" })));
+        assert_eq!((&timed["changed"], &timed["times"], timed.get("changes")), (&json!(1), &json!(1), None), "{timed}");
+        done(client.call("hold_run", json!({ "shell": "true", "session": "other" })));
         let other = done(client.call("hold_run", json!({ "shell": "touch d", "session": "other" })));
         assert_ne!(other["session"], ran["session"]);
         assert!(!world.exists("c") && !world.exists("d"));
@@ -443,6 +447,12 @@ fn of_output_the_last_lines_are_given_and_the_rest_by_a_cursor() {
     assert_eq!(some, json!({ "stdout": "2000\n" }));
     let all = done(client.call("hold_run", json!({ "shell": "seq 1 2000", "tail": 10_000 })));
     assert_eq!((&all["stdout"], all.get("stdout_cursor")), (&json!(whole), None));
+    // A stream has a page at most.
+    for line in ["seq 1 20000", r"head -c 20000 /dev/zero | tr '\0' '\001'"] {
+        let most = done(client.call("hold_run", json!({ "shell": line, "tail": 100_000 })));
+        let bytes = most["stdout"].to_string().len();
+        assert!((15_000..=16_500).contains(&bytes) && most["stdout_cursor"].is_string(), "{bytes} bytes");
+    }
     let none = done(client.call("hold_run", json!({ "shell": "seq 1 2000", "tail": 0 })));
     assert_eq!((none.get("stdout"), &none["stdout_bytes"]), (None, &json!(8893)), "{none}");
     for wrong in ["1", "9.stdout.0", "1.stdout.9000", "1.out.0", "-1.stdout.0"] {

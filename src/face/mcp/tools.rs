@@ -58,8 +58,8 @@ pub const TOOLS: [Tool; 13] = [
         fields: &[
             field("shell", Kind::Text, "A line for /bin/sh"),
             field("session", Kind::Word, "The session to go on in; a new name begins one"),
-            field("timeout", Kind::Count, "Seconds until it is ended, with its background processes"),
-            field("tail", Kind::Count, "Bytes of output to return of each stream; default 2048"),
+            field("timeout", Kind::Count, "Seconds, 1 or more, until it is ended, with its background processes"),
+            field("tail", Kind::Count, "Bytes of output to return of each stream; at most 16384, default 2048"),
             field(
                 "cursor",
                 Kind::Text,

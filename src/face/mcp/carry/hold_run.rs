@@ -23,7 +23,7 @@ use crate::verb::summary::of_step;
 
 /// The bytes of each stream in an answer, if the call wants no other number, and the most of them.
 const TAIL: usize = 2 << 10;
-const MOST: usize = 64 << 10;
+const MOST: usize = page::BYTES;
 /// Bytes of recant's own messages, around the command's.
 const MESSAGES: usize = 256 << 10;
 /// Bytes for what the command changed, and the most changes that are read for it.
@@ -121,6 +121,10 @@ fn add_changes(answer: &mut Value, kept: &Keeps, id: &str, step: u32) -> Option<
     answer["changed"] = count.into();
     if count <= READ {
         let summary = of_step(&kept.settings, (&store, &session), (&steps, step)).ok()?;
+        // They are counted, and have no row.
+        if summary.times > 0 {
+            answer["times"] = summary.times.into();
+        }
         let mut rows = rows::of_changes(serde_json::to_value(&summary).ok()?, kept.here.as_ref());
         rows.truncate(page::fitting(&rows, CHANGES).max(1));
         answer["changes"] = rows.into();
@@ -131,7 +135,7 @@ fn add_changes(answer: &mut Value, kept: &Keeps, id: &str, step: u32) -> Option<
 /// Adds the last of what the command has printed. Of a stream of which there is more, the number of its bytes and the cursor of the first
 /// that is kept.
 fn add_output(answer: &mut Value, kept: &Keeps, streams: [Stream; 2], tail: usize) {
-    let tails = [0, 1].map(|i| last_lines(&streams[i].bytes, tail));
+    let tails = [0, 1].map(|i| last_of_page(&streams[i].bytes, tail));
     let is_cut = [0, 1].map(|i| tails[i].len() as u64 != streams[i].total);
     let texts = tails.map(pages::harmless);
     let totals = [0, 1].map(|i| (streams[i].total, streams[i].total - streams[i].bytes.len() as u64));
@@ -143,6 +147,18 @@ fn add_output(answer: &mut Value, kept: &Keeps, streams: [Stream; 2], tail: usiz
         let (total, first) = totals[i];
         answer[format!("{}_bytes", STREAMS[i])] = total.into();
         answer[format!("{}_cursor", STREAMS[i])] = outputs::cursor(n, i, first).into();
+    }
+}
+
+/// The last bytes, as many of `most` as a page has room for.
+fn last_of_page(bytes: &[u8], mut most: usize) -> &[u8] {
+    loop {
+        let some = last_lines(bytes, most);
+        let quoted = pages::quoted(some);
+        if quoted <= page::BYTES {
+            return some;
+        }
+        most = some.len() * page::BYTES / quoted;
     }
 }
 

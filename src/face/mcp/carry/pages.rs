@@ -50,12 +50,17 @@ fn cursor(text: &str) -> Option<(u64, &str)> {
 pub fn page(bytes: &[u8], most: usize) -> &[u8] {
     let mut some = first(bytes, most);
     loop {
-        let quoted = Value::from(harmless(some)).to_string().len() - 2;
+        let quoted = quoted(some);
         if quoted <= most || some.len() <= 4 {
             return some;
         }
         some = first(some, some.len() * most / quoted);
     }
+}
+
+/// The number of bytes that JSON has for them.
+pub fn quoted(bytes: &[u8]) -> usize {
+    Value::from(harmless(bytes)).to_string().len() - 2
 }
 
 /// The first bytes, at most `most`, but at least a character.
