@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
-use crate::remedy::{Command, Remedy, shell};
+use crate::remedy::{Command, Remedy};
 
 /// The kind of an error. The program makes its exit status of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -405,12 +405,13 @@ impl Serialize for Error {
     }
 }
 
-/// An error for who can type no command: a remedy that has one is left out.
-pub struct Untyped<'a>(pub &'a Error);
+/// An error for who can type no command: its remedy is told by other words for the commands, and is left out where there are none.
+pub struct Untyped<'a, F>(pub &'a Error, pub F);
 
-impl Serialize for Untyped<'_> {
+impl<F: Fn(&str) -> Option<&'static str>> Serialize for Untyped<'_, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.told(self.0.advice().filter(|remedy| !remedy.has_command())).serialize(serializer)
+        let remedy = self.0.advice().and_then(|remedy| remedy.in_words_of(&self.1)).map(Remedy::from);
+        self.0.told(remedy.as_ref()).serialize(serializer)
     }
 }
 
@@ -557,7 +558,7 @@ pub fn recant() -> String {
 
 /// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with the options of [`set_call`] before the verb.
 pub fn command(words: impl Display) -> Command {
-    shell(format_args!("{} {words}", recant()))
+    Command::of(&recant(), words)
 }
 
 /// A hint for acts that need root: root is refused the store of another user.

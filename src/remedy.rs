@@ -7,11 +7,25 @@ use serde::{Serialize, Serializer};
 
 /// A command, as somebody types it: it stays in one line, so that it can be copied. It reads as its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command(String);
+pub struct Command {
+    line: String,
+    /// The verb of a command of recant that has no options.
+    verb: Option<String>,
+}
 
 /// A command of a shell, in full. For one of recant see [`crate::error::command`].
 pub fn shell(line: impl Display) -> Command {
-    Command(line.to_string())
+    Command { line: line.to_string(), verb: None }
+}
+
+impl Command {
+    /// A command of recant: its words are `words`, behind `recant` as it is called here.
+    pub(crate) fn of(recant: &str, words: impl Display) -> Self {
+        let words = words.to_string();
+        let (mut each, has_options) = (words.split(' '), words.split(' ').any(|word| word.starts_with('-')));
+        let verb = each.next().filter(|_| !has_options).map(str::to_owned);
+        Self { line: format!("{recant} {words}"), verb }
+    }
 }
 
 /// Advice that consists of words and commands: `command("diff k3fa") + " shows both sides"`. It shows as a sentence, by [`Display`].
@@ -30,8 +44,13 @@ pub fn words(words: impl Display) -> Remedy {
 }
 
 impl Remedy {
-    pub fn has_command(&self) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Command(_)))
+    /// The remedy with another word in place of each command, as `other` has it for the command's verb; `None` if it has none for one.
+    pub(crate) fn in_words_of(&self, other: impl Fn(&str) -> Option<&'static str>) -> Option<String> {
+        let piece = |piece: &Piece| match piece {
+            Piece::Words(words) => Some(words.clone()),
+            Piece::Command(command) => other(command.verb.as_deref()?).map(str::to_owned),
+        };
+        self.0.iter().map(piece).collect()
     }
 
     /// The parts that stay in one line: words, and whole commands with the marks beside them. Joined by blanks they are the remedy.
@@ -73,7 +92,7 @@ impl Serialize for Remedy {
 
 impl Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&self.line)
     }
 }
 
@@ -81,13 +100,13 @@ impl Deref for Command {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.line
     }
 }
 
 impl From<Command> for String {
     fn from(command: Command) -> Self {
-        command.0
+        command.line
     }
 }
 
@@ -152,6 +171,16 @@ mod tests {
         assert_eq!(remedy.to_string(), "go on (mkdir -p '/a b'), or recant discard k3fa drops it");
         assert_eq!(remedy.parts(), ["go", "on", "(mkdir -p '/a b'),", "or", "recant discard k3fa", "drops", "it"]);
         assert_eq!(serde_json::to_string(&remedy).expect("JSON"), format!("\"{remedy}\""));
+    }
+
+    #[test]
+    fn a_remedy_is_told_in_words_of_others_as_far_as_they_have_some() {
+        let other = |verb: &str| (verb == "list").then_some("sessions");
+        let own = |words: &str| Command::of("recant --store /x", words);
+        assert_eq!((own("list") + " lists them").in_words_of(other).as_deref(), Some("sessions lists them"));
+        for none in [own("list --all") + " lists them", own("prune") + " frees it", shell("list") + " lists them"] {
+            assert_eq!(none.in_words_of(other), None);
+        }
     }
 
     #[test]

@@ -51,6 +51,22 @@ pub struct Out {
 /// `output.paths` before the settings are read, and if they do not set it.
 const DEFAULT_MOST: usize = crate::settings::OUTPUT_PATHS;
 
+/// The tool of MCP that does what a verb does.
+fn tool(verb: &str) -> Option<&'static str> {
+    Some(match verb {
+        "list" => "sessions",
+        "show" => "changes",
+        "diff" => "diff",
+        "cat" => "cat",
+        "steps" => "steps",
+        "rewind" => "rewind",
+        "fork" => "fork",
+        "discard" => "discard",
+        "log" => "log",
+        _ => return None,
+    })
+}
+
 impl Out {
     pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {
         let wanted = |auto: anstream::ColorChoice| match color {
@@ -352,7 +368,7 @@ impl Out {
                 let fill = self.terminals.get().1;
                 self.say(errors::text(problem, self.color_err, &self.names, self.limit(), fill));
             }
-            Form::Json if self.for_tools => self.message(&json::line(&Untyped(problem))),
+            Form::Json if self.for_tools => self.message(&json::line(&Untyped(problem, tool))),
             Form::Json => self.message(&json::line(problem)),
         }
     }

@@ -39,7 +39,10 @@ pub fn cat(desk: &Desk, key: &str, path: &TypedPath, when: When) -> Result<(AbsP
 fn of(session: &Session, path: &TypedPath, when: When) -> Result<(AbsPath, Contents), Error> {
     let changes = session.changes()?;
     let path = changes.named(path.path())?;
-    let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;
+    let change = changes.at(&path).ok_or_else(|| match path.as_path().symlink_metadata() {
+        Ok(_) => error::unchanged(session.id(), &path),
+        Err(_) => not_in_session(session.id(), &changes, &path),
+    })?;
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     let state = match when {

@@ -269,6 +269,12 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Error {
         .with_remedy(command(format_args!("show {}", id.tail())) + " lists what is in it")
 }
 
+/// The error for a path that a session leaves as it is.
+pub fn unchanged(id: &Id, path: &AbsPath) -> Error {
+    let shows = shell(format_args!("cat {}", shell_word(path.as_bytes()))) + " shows it as it is on the tree";
+    Error::at(Kind::Refused, path, format_args!("session {} does not change it", id.tail())).with_remedy(shows)
+}
+
 /// The error for the steps of a session that has none.
 pub fn no_steps(id: &Id) -> Error {
     let error = Error::refused(format!("session {id} has no steps: its changes were not held in a run"));

@@ -92,7 +92,7 @@ pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str)
 fn earlier(kept: &Keeps, cursor: &str, most: usize) -> Outcome {
     match kept.outputs.read(cursor, most) {
         Ok(part) => Outcome::done(json!({ part.stream: part.text, "next": part.next })),
-        Err(why) => Outcome::refused("refused", why),
+        Err(why) => Outcome::refused("usage", why),
     }
 }
 

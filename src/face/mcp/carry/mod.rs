@@ -154,7 +154,7 @@ fn advised(outcome: Outcome, tool: Name) -> Outcome {
         Name::HoldRun | Name::Rewind | Name::Discard => {
             "sessions lists what there is; fork begins one of your own from another's"
         }
-        Name::Cat => "changes lists the paths of a session",
+        Name::Cat => "changes lists the paths of a session; hold_run with cat shows any other",
         Name::Changes | Name::Diff | Name::Steps | Name::Fork | Name::Log | Name::Await | Name::Commit => {
             "sessions lists what there is, steps and changes what is in one"
         }
