@@ -759,12 +759,12 @@ fn a_page_of_a_text_that_has_changed_before_it_is_refused() {
     done(client.call("diff", asked.clone()));
     world.recant("discard -y s 1").ok();
     let told = refused(client.call("diff", asked));
-    assert_eq!(told["message"], "the text has changed: call without cursor", "{told}");
+    assert!(told["message"].as_str().unwrap().contains("the text has changed since"), "{told}");
     done(client.call("cat", of_file.clone()));
     for line in ["seq 2 5001 > 3", "echo > 3"] {
         done(client.call("hold_run", json!({ "shell": line, "session": "s" })));
         let told = refused(client.call("cat", of_file.clone()));
-        assert_eq!(told["message"], "the text has changed: call without cursor", "{told}");
+        assert!(told["message"].as_str().unwrap().contains("the text has changed since"), "{told}");
     }
 }
 

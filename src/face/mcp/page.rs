@@ -3,27 +3,30 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::carrier::Outcome;
+
 /// The bytes of a page of text, as JSON has it: clients show a model that much without a cut in its middle.
 pub const BYTES: usize = 16 << 10;
 /// The bytes of a page of a list, whose rows a model reads one by one.
 const LIST: usize = 4 << 10;
 
-/// The refusal of a cursor that fits nothing any more.
-pub const CHANGED: &str = "the text has changed: call without cursor";
+/// The refusal of a cursor that fits nothing: of a `text` or a `list`.
+pub fn changed(what: &str) -> Outcome {
+    let why = format!("cursor: the {what} has changed since, or the other arguments are not those of the call before");
+    Outcome::refused("refused", why).with("remedy", "repeat the arguments of that call, or call without cursor")
+}
 
 /// Cuts the list under `key` of a document to those after `cursor`, as many as a page has room for, at least one; then `total` counts all, and
 /// `next` is the cursor for more. A cursor is the hash of the last item before, so that what comes in front meanwhile moves nothing.
 ///
 /// # Errors
 /// The item of the cursor is not in the list.
-pub fn cut(document: &mut Value, key: &str, cursor: Option<&str>) -> Result<(), &'static str> {
+pub fn cut(document: &mut Value, key: &str, cursor: Option<&str>) -> Result<(), Outcome> {
     let Some(list) = document.get_mut(key).and_then(Value::as_array_mut) else { return Ok(()) };
     let total = list.len();
     let first = match cursor {
         None => 0,
-        Some(cursor) => {
-            1 + list.iter().position(|item| mark_of(item) == cursor).ok_or("the list has changed: call without cursor")?
-        }
+        Some(cursor) => 1 + list.iter().position(|item| mark_of(item) == cursor).ok_or_else(|| changed("list"))?,
     };
     list.drain(..first);
     let fits = fitting(list, LIST).max(1);

@@ -45,7 +45,8 @@ const PATHS: Field = field("paths", Kind::Paths, "Only these and all below them"
 const STEP: Field = field("step", Kind::Count, "Only what this step changed");
 const SINCE: Field = field("since", Kind::Count, "Only what came after this step; 0 is the tree as it was");
 const FULL: Field = field("full", Kind::Flag, "List each path, without summing up");
-const CURSOR: Field = field("cursor", Kind::Text, "'next' of the previous answer, to go on after it");
+const CURSOR: Field =
+    field("cursor", Kind::Text, "'next' of the previous answer, to go on after it; other arguments as before, or none");
 
 pub const TOOLS: [Tool; 13] = [
     Tool {

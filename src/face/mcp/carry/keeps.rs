@@ -1,5 +1,6 @@
 //! The things that a server keeps between calls, in memory.
 
+use super::cursors::Cursors;
 use super::outputs::Outputs;
 use super::own_session::Last;
 use crate::fs::AbsPath;
@@ -12,4 +13,5 @@ pub struct Keeps {
     pub here: Option<AbsPath>,
     pub last: Last,
     pub outputs: Outputs,
+    pub cursors: Cursors,
 }

@@ -1,11 +1,12 @@
 //! `mcp`: recant's own verbs as tools of the Model Context Protocol (`crate::face::mcp`).
 //!
 //! A tool is another recant, started with `--json`, and a cancelled call is a signal. What a person decides is looked at by a dry run; no
-//! variable, option or setting lets more through. This process keeps two things: which session its last command ran in, and the output of
-//! its commands.
+//! variable, option or setting lets more through. This process keeps three things: which session its last command ran in, the output of
+//! its commands, and the arguments of calls whose answers have more pages.
 
 mod child;
 mod commit;
+mod cursors;
 mod hold_run;
 mod keeps;
 mod outputs;
@@ -32,6 +33,7 @@ use crate::fs::{interrupt, signal_pipe};
 use crate::session::Id;
 use crate::settings::From;
 use child::{Child, Program};
+use cursors::Cursors;
 use keeps::Keeps;
 use outputs::Outputs;
 use own_session::Last;
@@ -49,7 +51,7 @@ pub fn mcp(call: &Call) -> Result<Ended, Error> {
     let store = matches!(call.place.from, From::Option(_)).then(|| call.store_path()).transpose()?;
     let here = find_store::cwd().ok().and_then(|cwd| find_store::absolute(&cwd).ok());
     let (settings, last, outputs) = (call.config.clone(), Last::default(), Outputs::default());
-    let kept = Keeps { store: call.store_path()?, settings, here, last, outputs };
+    let kept = Keeps { store: call.store_path()?, settings, here, last, outputs, cursors: Cursors::default() };
     let mut server = Recant { program: Program::of(store.as_ref())?, tag, kept: Arc::new(kept) };
     call.out.detail("serves the Model Context Protocol on standard input and output");
     let mut signals = signal_pipe::listen().at("listen to signals by", "a pipe")?;
@@ -108,6 +110,7 @@ impl Carrier for Recant {
 
 /// Carries a tool out. `word`: the agent's; `new`: the name of a session that is begun for a command that names none.
 fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str), told: &Told) -> Outcome {
+    let asked = &kept.cursors.completed(asked);
     if asked.tool.is == Name::HoldRun {
         return advised(hold_run::run(child, asked, kept, (word, new), told), Name::HoldRun);
     }
@@ -133,6 +136,7 @@ fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &st
         _ => reading::look(child, (asked, here), session, told),
     };
     let outcome = advised(outcome, asked.tool.is);
+    kept.cursors.note(asked, &outcome);
     match own {
         // It says which one was meant.
         Some(own) if outcome.document.get("session").is_none() => outcome.with("session", own),

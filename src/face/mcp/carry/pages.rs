@@ -29,7 +29,7 @@ pub fn of(child: &Child, asked: &Asked, words: &[OsString], key: &str, told: &To
         return child.run(&Started::whole(&words), told).map_or_else(|error| not_started(&error), |ran| failed(&ran));
     }
     if mark.is_some_and(|mark| bytes.is_empty() || mark != page::mark(before.clone())) {
-        return Outcome::refused("refused", page::CHANGED);
+        return page::changed("text");
     }
     let shown = page(&bytes, BYTES);
     let mut document = json!({ key: harmless(shown) });

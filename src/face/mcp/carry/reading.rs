@@ -53,7 +53,7 @@ pub fn look(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: O
     }
     match shorten((asked, here), &mut document) {
         Ok(()) => Outcome::done(document),
-        Err(why) => Outcome::refused("refused", why),
+        Err(refused) => refused,
     }
 }
 
@@ -115,7 +115,7 @@ fn path(path: &str) -> OsString {
 }
 
 /// Cuts what may be long, and leaves out what a model has no use for.
-fn shorten((asked, here): (&Asked, Option<&AbsPath>), document: &mut Value) -> Result<(), &'static str> {
+fn shorten((asked, here): (&Asked, Option<&AbsPath>), document: &mut Value) -> Result<(), Outcome> {
     let cursor = asked.text("cursor");
     match asked.tool.is {
         Name::Changes => *document = changes(document.take(), here),
