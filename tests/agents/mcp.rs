@@ -495,7 +495,7 @@ fn a_call_without_a_session_means_that_of_the_last_command_also_after_a_restart(
     assert_eq!(done(client.call("steps", json!({})))["session"], one);
     // Nothing is held by it: it is no session.
     done(client.call("hold_run", json!({ "shell": "true", "session": "three" })));
-    assert_eq!(done(client.call("cat", json!({ "path": "f" }))), json!({ "text": "1\n", "session": "one" }));
+    assert_eq!(done(client.call("cat", json!({ "path": "f" }))), json!({ "text": "1\n", "session": one }));
     assert!(client.close());
     let mut again = Client::new(&world, Era::Modern);
     let listed = done(again.call("sessions", json!({})));
@@ -504,7 +504,8 @@ fn a_call_without_a_session_means_that_of_the_last_command_also_after_a_restart(
     assert_eq!(done(again.call("changes", json!({})))["session"], two);
     let ran = done(again.call("hold_run", json!({ "shell": "cat g" })));
     assert_eq!((&ran["session"], &ran["stdout"]), (&two, &json!("2\n")), "{ran}");
-    assert_eq!(ran["notes"], json!(["this goes on in two, the newest session that you made here"]));
+    let two_is = two.as_str().unwrap();
+    assert_eq!(ran["notes"], json!([format!("this goes on in {two_is}, the newest session that you made here")]));
     assert!(done(again.call("hold_run", json!({ "shell": "cat g" }))).get("notes").is_none());
     // What others made is not meant.
     let meta = json!({ "name": "Other", "version": "1" });
@@ -808,6 +809,23 @@ fn commit_gives_the_command_for_the_person() {
         world.write("b.txt", "theirs");
         let conflict = refused(client.call("commit", json!({ "session": &staged })));
         assert_eq!((&conflict["kind"], conflict.get("command")), (&json!("conflict"), None), "{conflict}");
+    }
+}
+
+#[test]
+fn commands_go_on_in_a_fork() {
+    let world = World::new();
+    for (era, name) in [(Era::Legacy, json!("again")), (Era::Modern, Value::Null)] {
+        let mut client = Client::new(&world, era);
+        let first = done(client.call("hold_run", json!({ "shell": "echo 1 > f" })));
+        let fork = done(client.call("fork", json!({ "name": name })));
+        assert_ne!(fork["session"], first["session"]);
+        let ran = done(client.call("hold_run", json!({ "shell": "cat f; echo 2 > f" })));
+        assert_eq!((&ran["session"], &ran["stdout"]), (&fork["session"], &json!("1\n")), "{ran}");
+        assert_eq!(done(client.call("cat", json!({ "path": "f" }))), json!({ "text": "2\n", "session": fork["session"] }));
+        assert_eq!(done(client.call("cat", json!({ "path": "f", "session": first["session"] })))["text"], "1\n");
+        done(client.call("discard", json!({})));
+        done(client.call("discard", json!({ "session": first["session"] })));
     }
 }
 

@@ -29,7 +29,7 @@ const NAME: &str = "recant";
 const ABOUT: &str = "hold_run runs a command with its file changes held: later commands of the session see them, the real files do not \
                      change. Look with changes, diff and cat, go back with rewind. A person decides what becomes real: commit gives you the \
                      command for the person to type, and await tells what the person decided. Tell the person what is held, and why. Without session each tool means that of your \
-                     last hold_run; after a restart the newest one that you made here.";
+                     last hold_run or fork; after a restart the newest one that you made here.";
 
 struct Running {
     id: Value,

@@ -12,6 +12,7 @@ use super::child::not_started;
 use super::child::{Child, Ran, Started, Stream, Wanted};
 use super::keeps::Keeps;
 use super::outputs::{self, OF_STREAM, STREAMS};
+use super::own_session::Own;
 use super::pages;
 use super::reading;
 use super::rows;
@@ -46,14 +47,16 @@ pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str)
         return Outcome::refused("refused", why);
     }
     let before = kept.last.get();
-    let known = asked.text("session").map(str::to_owned).or_else(|| before.clone());
+    let wanted = asked.text("session").map(|word| Own { word: word.to_owned(), id: None });
+    let known = wanted.or_else(|| before.clone());
     let found = match known.is_none().then(|| kept.last.pending(child, word, told)).transpose() {
         Ok(found) => found.flatten(),
         Err(outcome) => return outcome,
     };
-    let goes_on = found.as_ref().map(|found| format!("this goes on in {found}, the newest session that you made here"));
-    let session = known.or(found).unwrap_or_else(|| new.to_owned());
-    kept.last.set(Some(session.clone()));
+    let goes_on = found.as_ref().map(|own| format!("this goes on in {}, the newest session that you made here", own.told()));
+    let own = known.or(found).unwrap_or_else(|| Own { word: new.to_owned(), id: None });
+    let session = own.word.clone();
+    kept.last.set(Some(own));
     let mut words: Vec<OsString> = ["run", "--json"].map(OsString::from).into();
     words.extend([named("--session", &session), named("--parent", std::process::id().to_string())]);
     words.extend(["--", "/bin/sh", "-c", shell].map(OsString::from));
@@ -69,8 +72,8 @@ pub fn run(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str)
     let id = document["session"].as_str();
     kept.last.set(match id {
         // The word may mean another one next time.
-        Some(id) if session == "last" => Some(id.to_owned()),
-        Some(_) => Some(session),
+        Some(id) if session == "last" => Some(Own { word: id.to_owned(), id: Some(id.to_owned()) }),
+        Some(id) => Some(Own { word: session, id: Some(id.to_owned()) }),
         None => before,
     });
     let mut answer = json!({

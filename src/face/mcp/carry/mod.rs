@@ -36,7 +36,7 @@ use child::{Child, Program};
 use cursors::Cursors;
 use keeps::Keeps;
 use outputs::Outputs;
-use own_session::Last;
+use own_session::{Last, Own};
 
 /// Serves a client on standard input and output until it leaves.
 ///
@@ -128,20 +128,29 @@ fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &st
         },
         _ => None,
     };
-    let (session, here) = (asked.text("session").or(own.as_deref()), kept.here.as_ref());
+    let (session, here) = (asked.text("session").or(own.as_ref().map(|own| &*own.word)), kept.here.as_ref());
     let outcome = match asked.tool.is {
         Name::Commit => commit::ask(child, (asked, here), session.unwrap_or("last"), told),
         Name::Cat => reading::look(child, (asked, here), session.or(Some("last")), told),
         Name::Await => reading::look(child, (asked, here), session, &told.waiting(person(session))),
+        Name::Fork => forked(kept, asked, reading::look(child, (asked, here), session, told)),
         _ => reading::look(child, (asked, here), session, told),
     };
     let outcome = advised(outcome, asked.tool.is);
     kept.cursors.note(asked, &outcome);
     match own {
         // It says which one was meant.
-        Some(own) if outcome.document.get("session").is_none() => outcome.with("session", own),
+        Some(own) if outcome.document.get("session").is_none() => outcome.with("session", own.told()),
         _ => outcome,
     }
+}
+
+/// Notes the session that a fork has begun: commands go on in it.
+fn forked(kept: &Keeps, asked: &Asked, outcome: Outcome) -> Outcome {
+    if let Some(id) = outcome.document["session"].as_str().filter(|_| !outcome.is_error) {
+        kept.last.set(Some(Own { word: asked.text("name").unwrap_or(id).to_owned(), id: Some(id.to_owned()) }));
+    }
+    outcome
 }
 
 /// The words for the client's person while the agent waits for a decision. Clients show them beside the call.
