@@ -788,8 +788,8 @@ fn commit_gives_the_command_for_the_person() {
         assert!(!world.exists("more"), "it was added later");
         let told = done(client.call("commit", json!({ "paths": ["a.txt"] })));
         assert_eq!(told["command"], format!("recant commit {}@2 {}", &id[16..], world.path("a.txt").display()), "{told}");
-        let waiting = refused(client.call("await", json!({ "timeout": 0 })));
-        assert_eq!(waiting["kind"], "busy", "{waiting}");
+        let waiting = done(client.call("await", json!({ "timeout": 0 })));
+        assert_eq!((&waiting["result"], &waiting["command"]), (&json!("undecided"), &json!("recant review s")), "{waiting}");
         let id = client.ask("tools/call", json!({ "name": "await", "arguments": {}, "_meta": { "progressToken": "p" } }));
         // The client's person reads it.
         assert_eq!(client.next()["params"]["message"], "waits for a person: recant review s");
@@ -887,9 +887,13 @@ fn inside_a_run_the_person_outside_decides() {
     let mut lines = vec![open, call(2, "commit", json!({ "session": id })), call(3, "hold_run", json!({ "shell": "touch x" }))];
     let look = ["sessions", "changes", "diff", "steps", "log", "snapshot"];
     lines.extend(look.iter().zip(4..).map(|(name, n)| call(n, name, json!({}))));
+    let decided = [("rewind", json!({ "step": 0 })), ("fork", json!({})), ("discard", json!({})), ("await", json!({}))];
+    lines.extend(decided.iter().zip(10..).map(|((name, arguments), n)| call(n, name, arguments.clone())));
+    lines.extend([call(14, "cat", json!({ "path": "made" })), call(15, "cat", json!({ "path": "a.txt", "before": true }))]);
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     world.write("input", input);
-    let line = format!("{} mcp < input", recant());
+    // A session of its own inside changes nothing about whose `cat` is meant.
+    let line = format!("echo in > made; echo in > a.txt; {0} run -q -- touch inner; {0} mcp < input", recant());
     let said = world.call(["run", "--session", "s", "--", "sh", "-c", &line]).run().ok();
     let mut answers = said.json_lines();
     answers.sort_by_key(|answer| answer["id"].as_u64());
@@ -903,6 +907,12 @@ fn inside_a_run_the_person_outside_decides() {
         let looks = *name != "snapshot";
         assert_eq!(answers[n]["result"]["isError"] == true, !looks, "{name}: {said}");
     }
+    for ((name, _), n) in decided.iter().zip(9..) {
+        let told = told(n);
+        assert!(told["message"].as_str().unwrap().contains("a person decides"), "{name}: {told}");
+        assert!(told["remedy"].as_str().unwrap().contains("recant review"), "{name}: {told}");
+    }
+    assert_eq!((&told(13)["text"], &told(14)["text"]), (&json!("in\n"), &json!("old")), "{said}");
     assert_eq!(world.read("a.txt"), "old");
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::child::{Child, Started, failed, not_started};
+use super::outside::decided_outside;
 use super::reading;
 use super::rows;
 use crate::capture::inside;
@@ -24,10 +25,7 @@ const CHANGES: usize = 2 << 10;
 /// Asks for a commit. `here`: the working directory.
 pub fn ask(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: &str, told: &Told) -> Outcome {
     if let Some(id) = inside() {
-        let why = format!("inside the run of session {id}, nothing reaches the real tree");
-        let tail = id.rsplit('-').next().unwrap_or(&id);
-        let outside = format!("a person does that outside: {}", command(format_args!("review {tail}")));
-        return Outcome::refused("refused", why).with("remedy", outside);
+        return decided_outside(&id, "nothing reaches the real tree");
     }
     let paths: Vec<PathBuf> = asked.texts("paths").into_iter().map(PathBuf::from).collect();
     let mut would = match commit(child, &["--dry-run"], (session, &paths), told) {

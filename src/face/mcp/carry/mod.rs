@@ -10,6 +10,7 @@ mod cursors;
 mod hold_run;
 mod keeps;
 mod outputs;
+mod outside;
 mod own_session;
 mod pages;
 mod reading;
@@ -24,18 +25,18 @@ use super::serve::serve;
 use super::tools::Name;
 use crate::agent::Agent;
 use crate::capture::inside;
-use crate::error::{At, Error, Kind, command};
+use crate::error::{At, Error, Kind};
 use crate::face::call::Call;
 use crate::face::call_end::Ended;
 use crate::face::calling_agent;
 use crate::face::find_store;
 use crate::fs::{interrupt, signal_pipe};
-use crate::session::Id;
 use crate::settings::From;
 use child::{Child, Program};
 use cursors::Cursors;
 use keeps::Keeps;
 use outputs::Outputs;
+use outside::{decided_outside, person};
 use own_session::{Last, Own};
 
 /// Serves a client on standard input and output until it leaves.
@@ -114,6 +115,10 @@ fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &st
     if asked.tool.is == Name::HoldRun {
         return advised(hold_run::run(child, asked, kept, (word, new), told), Name::HoldRun);
     }
+    let is_of_session = matches!(asked.tool.is, Name::Rewind | Name::Fork | Name::Discard | Name::Await);
+    if let Some(id) = inside().filter(|_| is_of_session && asked.text("session").is_none()) {
+        return decided_outside(&id, "a person decides about it when it has ended");
+    }
     let takes_session = asked.tool.fields.iter().any(|field| field.name == "session");
     let needs_session = takes_session && asked.tool.is != Name::Log && asked.text("snapshot").is_none();
     let own = match asked.text("session") {
@@ -151,13 +156,6 @@ fn forked(kept: &Keeps, asked: &Asked, outcome: Outcome) -> Outcome {
         kept.last.set(Some(Own { word: asked.text("name").unwrap_or(id).to_owned(), id: Some(id.to_owned()) }));
     }
     outcome
-}
-
-/// The words for the client's person while the agent waits for a decision. Clients show them beside the call.
-fn person(session: Option<&str>) -> String {
-    let known = session.and_then(Id::parse);
-    let session = known.as_ref().map(Id::tail).or(session).unwrap_or("last");
-    format!("waits for a person: {}", command(format_args!("review {session}")))
 }
 
 /// Adds to a refusal without a remedy the tools that tell more: those of the command line are left out of it.
