@@ -118,6 +118,8 @@ pub enum Reason {
     Uncollected,
     /// A command was not started.
     NotStarted,
+    /// Nobody has decided about a session in the time that the call had.
+    Undecided,
     /// A text that somebody wrote is not held: the remedy says where it is kept.
     Kept,
     /// The near side uses another protocol.

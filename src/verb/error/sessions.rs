@@ -67,7 +67,7 @@ pub fn at_work(id: &Id) -> Error {
 
 /// The error for a session that nobody has decided about in time.
 pub fn undecided(id: &Id) -> Error {
-    Error::new(Kind::Busy, format!("session {} is not decided yet", id.tail()))
+    Error::new(Kind::Busy, format!("session {} is not decided yet", id.tail())).with_reason(Reason::Undecided)
 }
 
 /// The error for what cannot be done inside a run.

@@ -137,7 +137,7 @@ fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &st
     let outcome = match asked.tool.is {
         Name::Commit => commit::ask(child, (asked, here), session.unwrap_or("last"), told),
         Name::Cat => reading::look(child, (asked, here), session.or(Some("last")), told),
-        Name::Await => reading::look(child, (asked, here), session, &told.waiting(person(session))),
+        Name::Await => reading::wait(child, asked, session, &told.waiting(person(session))),
         Name::Fork => forked(kept, asked, reading::look(child, (asked, here), session, told)),
         _ => reading::look(child, (asked, here), session, told),
     };

@@ -9,11 +9,13 @@ use super::child::failed;
 use super::child::named;
 use super::child::not_started;
 use super::child::{Child, LONGEST, Ran, Started};
+use super::outside::review;
 use super::pages;
 use super::rows;
 use crate::face::mcp::carrier::{Asked, Outcome, Told};
 use crate::face::mcp::page;
 use crate::face::mcp::tools::Name;
+use crate::face::text::decision::UNDECIDED;
 use crate::fs::AbsPath;
 
 /// Seconds that a person is waited for: less than clients wait for a tool.
@@ -55,6 +57,15 @@ pub fn look(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: O
         Ok(()) => Outcome::done(document),
         Err(refused) => refused,
     }
+}
+
+/// Waits for a person's decision. Without one in its time the answer is the command that the person may need to be told.
+pub fn wait(child: &Child, asked: &Asked, session: Option<&str>, told: &Told) -> Outcome {
+    let mut outcome = look(child, (asked, None), session, told);
+    if outcome.document["result"] == UNDECIDED {
+        outcome = outcome.with("command", String::from(review(session)));
+    }
+    outcome
 }
 
 /// The sessions of this project, the newest first, as `list --json` has them.
