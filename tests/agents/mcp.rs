@@ -808,7 +808,63 @@ fn commit_gives_the_command_for_the_person() {
         assert_eq!(told["command"], format!("recant commit {}", &staged[16..]));
         world.write("b.txt", "theirs");
         let conflict = refused(client.call("commit", json!({ "session": &staged })));
-        assert_eq!((&conflict["kind"], conflict.get("command")), (&json!("conflict"), None), "{conflict}");
+        assert_eq!(conflict["kind"], "conflict", "{conflict}");
+        assert_eq!(conflict["command"], format!("recant diff {} --conflicts", &staged[16..]), "{conflict}");
+    }
+}
+
+#[test]
+fn in_conflict_commit_gives_the_command_that_merges_or_shows_both_sides() {
+    for era in ERAS {
+        let world = World::new();
+        let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
+        world.write("a.txt", lines("1", "9")).mkdir("cache");
+        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "old")));
+        let mut client = Client::new(&world, era);
+        done(client.call(
+            "hold_run",
+            json!({ "shell": "sed -i s/1/one/ a.txt; for f in cache/*; do echo new > $f; done", "session": "s" }),
+        ));
+        world.write("a.txt", lines("1", "nine"));
+        let told = refused(client.call("commit", json!({})));
+        let id = told["session"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned();
+        assert_eq!(
+            (&told["kind"], &told["command"]),
+            (&json!("conflict"), &json!(format!("recant commit {}@1 --merge", &id[16..])))
+        );
+        assert_eq!(
+            (told["conflicts"].as_array().map(Vec::len), &told["conflicts"][0]["path"]),
+            (Some(1), &json!("a.txt")),
+            "{told}"
+        );
+        // It shows what is held all the same, from the original that is kept.
+        let patch = done(client.call("diff", json!({ "paths": ["a.txt"] })))["patch"].as_str().unwrap().to_owned();
+        assert!(
+            patch.contains("changed since: conflict\n") && patch.contains("-1\n+one\n") && !patch.contains("nine"),
+            "{patch}"
+        );
+        assert_eq!(done(client.call("cat", json!({ "path": "a.txt", "before": true })))["text"], lines("1", "9"));
+        // What does not merge is looked at. Many that say the same are one row.
+        world.write("a.txt", lines("uno", "9"));
+        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "theirs")));
+        let told = refused(client.call("commit", json!({})));
+        assert_eq!(told["command"], format!("recant diff {} --conflicts", &id[16..]), "{told}");
+        let rows = told["conflicts"].as_array().unwrap();
+        // A minute may end between two of them.
+        assert!(rows.len() <= 3 && rows.iter().any(|row| row["path"] == "cache/") && told.get("paths").is_none(), "{told}");
+        assert!(told["remedy"].as_str().unwrap().contains("your person") && told.to_string().len() < 1_000, "{told}");
+        let part = refused(client.call("commit", json!({ "paths": ["a.txt"] })));
+        assert!(
+            part["command"].as_str().unwrap().ends_with(&format!(" --conflicts {}", world.path("a.txt").display())),
+            "{part}"
+        );
+        // The command does what it says.
+        world.write("a.txt", lines("1", "nine"));
+        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "old")));
+        let told = refused(client.call("commit", json!({ "paths": ["a.txt"] })));
+        assert!(told["command"].as_str().unwrap().contains("--merge"), "{told}");
+        world.recant(told["command"].as_str().unwrap().strip_prefix("recant ").unwrap()).ok();
+        assert_eq!(world.read("a.txt"), lines("one", "nine"));
     }
 }
 
@@ -827,6 +883,43 @@ fn commands_go_on_in_a_fork() {
         done(client.call("discard", json!({})));
         done(client.call("discard", json!({ "session": first["session"] })));
     }
+}
+
+#[test]
+fn each_refusal_says_what_helps_against_it() {
+    let world = World::new();
+    world.write("same", "x");
+    let mut client = Client::new(&world, Era::Modern);
+    done(client.call("hold_run", json!({ "shell": "seq 5000 > one; seq 5000 > two", "session": "s" })));
+    let told = refused(client.call("rewind", json!({ "step": 7 })));
+    assert_eq!(told["remedy"], "steps lists them", "{told}");
+    let told = refused(client.call("cat", json!({ "path": "same" })));
+    assert!(told["message"].as_str().unwrap().contains("does not change it"), "{told}");
+    assert!(told["remedy"].as_str().unwrap().contains("hold_run"), "{told}");
+    let told = refused(client.call("hold_run", json!({ "cursor": "x" })));
+    assert!(told["kind"] == "usage" && told.get("remedy").is_none(), "{told}");
+    // The cursor alone is enough for the next page; after a restart the other arguments are wanted, too.
+    for (tool, arguments) in
+        [("diff", json!({ "full": true, "session": "s" })), ("cat", json!({ "path": "one", "session": "s" }))]
+    {
+        let first = done(client.call(tool, arguments.clone()));
+        let alone =
+            if tool == "cat" { json!({ "cursor": first["next"], "path": "one" }) } else { json!({ "cursor": first["next"] }) };
+        let next = done(client.call(tool, alone));
+        let mut whole = arguments.clone();
+        whole["cursor"] = first["next"].clone();
+        assert_eq!(next, done(client.call(tool, whole)), "{tool}");
+    }
+    let first = done(client.call("diff", json!({ "full": true })));
+    let other = json!({ "cursor": first["next"], "paths": ["two"] });
+    let told = refused(client.call("diff", other));
+    assert!(told["message"].as_str().unwrap().contains("the other arguments"), "{told}");
+    assert!(told["remedy"].as_str().unwrap().contains("call without cursor"), "{told}");
+    // What is committed is so by somebody.
+    world.recant("commit s -m enough").ok();
+    let told = refused(client.call("commit", json!({})));
+    assert!(told["message"].as_str().unwrap().contains("the last act was a commit by a person"), "{told}");
+    assert_eq!(told["acts"][0]["reason"], "enough", "{told}");
 }
 
 #[test]

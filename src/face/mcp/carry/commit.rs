@@ -1,4 +1,5 @@
-//! `commit`: what it would do, by a dry run, and the command for the person to type. What the person's policy allows is committed.
+//! `commit`: what it would do, by a dry run, and the command for the person to type. What the person's policy allows is committed. In conflict
+//! the command is the one that merges, if all merges, else the one that shows both sides.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -22,27 +23,36 @@ use crate::session::Id;
 /// Bytes for what would be committed.
 const CHANGES: usize = 2 << 10;
 
+/// The advice to an agent in conflict.
+const AGAIN: &str = "give the command to your person, or do it again in a new session: it begins with the files as they are now";
+
 /// Asks for a commit. `here`: the working directory.
 pub fn ask(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: &str, told: &Told) -> Outcome {
     if let Some(id) = inside() {
         return decided_outside(&id, "nothing reaches the real tree");
     }
     let paths: Vec<PathBuf> = asked.texts("paths").into_iter().map(PathBuf::from).collect();
+    let refused = |outcome: Outcome| match outcome.document["kind"] == "conflict" {
+        true => in_conflict(child, here, (session, &paths), outcome, told),
+        false => outcome,
+    };
     let mut would = match commit(child, &["--dry-run"], (session, &paths), told) {
         Ok(would) => would,
-        Err(outcome) => return outcome,
+        Err(outcome) => return refused(outcome),
     };
     if would["policy"]["fits"].as_u64().is_some_and(|fits| fits > 0) {
         return match commit(child, &[], (session, &paths), told) {
             Ok(done) => by_policy(&would, &done),
-            Err(outcome) => outcome,
+            Err(outcome) => refused(outcome),
         };
     }
     let mut changes = rows::of_changes(would["summary"].take(), here);
     let Some(changed) = would["paths"].as_array().filter(|paths| !paths.is_empty()) else {
-        return Outcome::refused("refused", "there is nothing to commit");
+        return nothing_held(child, session, told);
     };
-    let (id, typed) = match typed(&would, head(child, session, told), &paths) {
+    // The session of a part is gone with the dry run.
+    let id = would["part_of"]["session"].as_str().or(would["session"].as_str()).unwrap_or_default();
+    let typed = match typed(("commit", ""), id, head(child, session, told), &paths) {
         Ok(typed) => typed,
         Err(problem) => return Outcome::refused("refused", problem.message()),
     };
@@ -55,11 +65,65 @@ pub fn ask(child: &Child, (asked, here): (&Asked, Option<&AbsPath>), session: &s
     Outcome::done(answer)
 }
 
-/// The document of a commit, or of one that only tells.
-fn commit(child: &Child, options: &[&str], (session, paths): (&str, &[PathBuf]), told: &Told) -> Result<Value, Outcome> {
+/// The answer if there is nothing to commit: what became of what was held, and by whom.
+fn nothing_held(child: &Child, session: &str, told: &Told) -> Outcome {
+    let refused = |why: String| Outcome::refused("refused", format!("there is nothing to commit{why}"));
+    let words = ["await", "--json", "--for=0s", "--", session].map(OsString::from);
+    let Some(decided) = child.run(&Started::whole(&words), told).ok() else { return refused(String::new()) };
+    let decided: Value = serde_json::from_slice(&decided.out.bytes).unwrap_or_default();
+    let Some(last) = decided["acts"].as_array().and_then(|acts| acts.last()) else { return refused(String::new()) };
+    let (act, by) = (last["act"].as_str().unwrap_or_default(), last["by"]["agent"].as_str().unwrap_or("a person"));
+    refused(format!(": the last act was a {act} by {by}"))
+        .with("acts", decided["acts"].clone())
+        .with("session", decided["session"].clone())
+        .with("remedy", "hold_run begins anew; log says what was done")
+}
+
+/// The answer in conflict: the paths in the way as rows, and the command for the person.
+fn in_conflict(
+    child: &Child,
+    here: Option<&AbsPath>,
+    (session, paths): (&str, &[PathBuf]),
+    mut outcome: Outcome,
+    told: &Told,
+) -> Outcome {
+    let document = &mut outcome.document;
+    if let Value::Array(against) = document["paths"].take() {
+        let mut rows = rows::of_conflicts(against, here);
+        let fitting = page::fitting(&rows, CHANGES).max(1);
+        if let Some(more) = rows.len().checked_sub(fitting).filter(|more| *more > 0) {
+            document["more"] = json!({ "conflicts": more });
+        }
+        rows.truncate(fitting);
+        document["conflicts"] = rows.into();
+    }
+    // The message of a conflict of one path names it.
+    document.as_object_mut().into_iter().for_each(|keys| keys.retain(|key, value| key != "path" && !value.is_null()));
+    let Some(id) = id(child, session, told) else { return outcome };
+    let typed = match all_merges(child, (session, paths), told) {
+        true => typed(("commit", " --merge"), &id, head(child, session, told), paths),
+        false => typed(("diff", " --conflicts"), &id, None, paths),
+    };
+    match typed {
+        Ok(typed) => outcome.with("session", id).with("command", typed).with("remedy", AGAIN),
+        Err(_) => outcome,
+    }
+}
+
+/// True if `commit --merge` would do it.
+fn all_merges(child: &Child, of: (&str, &[PathBuf]), told: &Told) -> bool {
+    // Where nothing is left beside what merges it prints no document.
+    child.run(&Started::whole(&words(&["--dry-run", "--merge"], of)), told).is_ok_and(|ran| ran.status.success())
+}
+
+fn words(options: &[&str], (session, paths): (&str, &[PathBuf])) -> Vec<OsString> {
     let words = ["commit", "--json"].into_iter().chain(options.iter().copied()).chain(["--", session]).map(OsString::from);
-    let words: Vec<OsString> = words.chain(paths.iter().map(OsString::from)).collect();
-    let ran = child.run(&Started::whole(&words), told).map_err(|error| not_started(&error))?;
+    words.chain(paths.iter().map(OsString::from)).collect()
+}
+
+/// The document of a commit, or of one that only tells.
+fn commit(child: &Child, options: &[&str], of: (&str, &[PathBuf]), told: &Told) -> Result<Value, Outcome> {
+    let ran = child.run(&Started::whole(&words(options, of)), told).map_err(|error| not_started(&error))?;
     match serde_json::from_slice::<Value>(&ran.out.bytes) {
         Ok(document @ Value::Object(_)) => Ok(document),
         _ => Err(failed(&ran)),
@@ -92,6 +156,13 @@ fn counts<'p>(paths: impl Iterator<Item = &'p Value>) -> BTreeMap<&'p str, u64> 
     counts
 }
 
+/// The id of a session.
+fn id(child: &Child, session: &str, told: &Told) -> Option<String> {
+    let words = ["show", "--json", "--", session].map(OsString::from);
+    let ran = child.run(&Started::whole(&words), told).ok()?;
+    serde_json::from_slice::<Value>(&ran.out.bytes).ok()?["session"]["id"].as_str().map(str::to_owned)
+}
+
 /// The step at which a session stands; `None` of one that was staged by hand.
 fn head(child: &Child, session: &str, told: &Told) -> Option<u64> {
     let words = ["steps", "--json", "--", session].map(OsString::from);
@@ -99,14 +170,12 @@ fn head(child: &Child, session: &str, told: &Told) -> Option<u64> {
     serde_json::from_slice::<Value>(&ran.out.bytes).ok()?["head"].as_u64()
 }
 
-/// The session, and the act that a dry run has looked at, for a shell in any directory: with the session's id and step, as its name may mean
+/// A command for a shell in any directory: with the session's id, and with the step at which it stands if there is one, as its name may mean
 /// another one by then, and a further command may add to it.
-fn typed(would: &Value, head: Option<u64>, paths: &[PathBuf]) -> Result<(String, String), Error> {
-    // The session of a part is gone with the dry run.
-    let session = would["part_of"]["session"].as_str().or(would["session"].as_str()).unwrap_or_default();
+fn typed((verb, option): (&str, &str), session: &str, at: Option<u64>, paths: &[PathBuf]) -> Result<String, Error> {
     let id = Id::parse(session).ok_or_else(|| Error::refused("the dry run names no session"))?;
-    let at = head.map(|head| format!("@{head}")).unwrap_or_default();
-    Ok((session.to_owned(), command(format_args!("commit {}{at}{}", id.tail(), quoted(paths)?)).into()))
+    let at = at.map(|head| format!("@{head}")).unwrap_or_default();
+    Ok(command(format_args!("{verb} {}{at}{option}{}", id.tail(), quoted(paths)?)).into())
 }
 
 /// The paths, each with a blank before it.

@@ -1,5 +1,7 @@
 //! Rows of lists, as a model reads them: what is usual is left out, and paths below the working directory start from there.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::fs::AbsPath;
@@ -14,6 +16,19 @@ pub fn of_changes(mut summary: Value, here: Option<&AbsPath>) -> Vec<Value> {
         }
     }
     rows
+}
+
+/// Makes rows of conflicts: those that stand alone first, then one for each directory in which several have the same reason.
+pub fn of_conflicts(against: Vec<Value>, here: Option<&AbsPath>) -> Vec<Value> {
+    let mut by: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
+    for one in against.into_iter().map(|one| from_here(one, here)) {
+        let [path, why] = ["path", "why"].map(|key| one[key].as_str().unwrap_or_default().to_owned());
+        let directory = path.rsplit_once('/').map_or("./", |(directory, _)| &path[..=directory.len()]).to_owned();
+        by.entry((directory, why)).or_default().push(one);
+    }
+    let (alone, together): (Vec<_>, Vec<_>) = by.into_iter().partition(|(_, of)| of.len() == 1);
+    let together = together.into_iter().map(|((path, why), of)| json!({ "path": path, "conflicts": of.len(), "why": why }));
+    alone.into_iter().flat_map(|(_, of)| of).chain(together).collect()
 }
 
 fn change(mut change: Value) -> Value {
@@ -122,6 +137,19 @@ mod tests {
             { "path": ".git/", "kind": "repository", "created": 1, "modified": 1, "bytes": 9, "git": [{ "act": "index" }] },
         ]);
         assert_eq!(Value::from(of_changes(summary, Some(&here))), want);
+    }
+
+    #[test]
+    fn conflicts_of_a_directory_with_one_reason_are_told_together() {
+        let here = AbsPath::parse(b"/p").unwrap();
+        let one = |path: &str, why: &str| json!({ "path": path, "why": why });
+        let against =
+            vec![one("/p/c/1.pyc", "w"), one("/p/c/2.pyc", "w"), one("/p/c/3", "other"), one("/p/z", "w"), one("/q/y", "w")];
+        let want = json!([
+            { "path": "z", "why": "w" }, { "path": "/q/y", "why": "w" }, { "path": "c/3", "why": "other" },
+            { "path": "c/", "conflicts": 2, "why": "w" },
+        ]);
+        assert_eq!(Value::from(of_conflicts(against, Some(&here))), want);
     }
 
     #[test]
