@@ -819,7 +819,12 @@ fn in_conflict_commit_gives_the_command_that_merges_or_shows_both_sides() {
         let world = World::new();
         let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
         world.write("a.txt", lines("1", "9")).mkdir("cache");
-        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "old")));
+        let caches = |text: &str| {
+            for n in 0..30 {
+                world.write(format!("cache/{n}.pyc"), text);
+            }
+        };
+        caches("old");
         let mut client = Client::new(&world, era);
         done(client.call(
             "hold_run",
@@ -846,7 +851,7 @@ fn in_conflict_commit_gives_the_command_that_merges_or_shows_both_sides() {
         assert_eq!(done(client.call("cat", json!({ "path": "a.txt", "before": true })))["text"], lines("1", "9"));
         // What does not merge is looked at. Many that say the same are one row.
         world.write("a.txt", lines("uno", "9"));
-        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "theirs")));
+        caches("theirs");
         let told = refused(client.call("commit", json!({})));
         assert_eq!(told["command"], format!("recant diff {} --conflicts", &id[16..]), "{told}");
         let rows = told["conflicts"].as_array().unwrap();
@@ -860,7 +865,7 @@ fn in_conflict_commit_gives_the_command_that_merges_or_shows_both_sides() {
         );
         // The command does what it says.
         world.write("a.txt", lines("1", "nine"));
-        (0..30).for_each(|n| drop(world.write(format!("cache/{n}.pyc"), "old")));
+        caches("old");
         let told = refused(client.call("commit", json!({ "paths": ["a.txt"] })));
         assert!(told["command"].as_str().unwrap().contains("--merge"), "{told}");
         world.recant(told["command"].as_str().unwrap().strip_prefix("recant ").unwrap()).ok();

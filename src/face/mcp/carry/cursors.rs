@@ -14,7 +14,15 @@ const MOST: usize = 64;
 
 /// Calls by the cursors of their next pages, the newest last.
 #[derive(Default)]
-pub struct Cursors(Mutex<VecDeque<(Name, String, Map<String, Value>)>>);
+pub struct Cursors(Mutex<VecDeque<Page>>);
+
+/// A call whose answer has a further page.
+struct Page {
+    tool: Name,
+    /// The cursor of the next page.
+    next: String,
+    arguments: Map<String, Value>,
+}
 
 impl Cursors {
     /// The call, with all arguments of the one that gave its cursor, if it has no other ones.
@@ -24,11 +32,9 @@ impl Cursors {
         let fits = |arguments: &Map<String, Value>| {
             asked.arguments.iter().all(|(name, value)| name == "cursor" || arguments.get(name) == Some(value))
         };
-        let found = known
-            .iter()
-            .rev()
-            .find(|(tool, cursor, arguments)| *tool == asked.tool.is && asked.text("cursor") == Some(cursor) && fits(arguments));
-        if let Some((.., arguments)) = found {
+        let is_of = |page: &&Page| page.tool == asked.tool.is && asked.text("cursor") == Some(&*page.next);
+        let found = known.iter().rev().find(|page| is_of(page) && fits(&page.arguments));
+        if let Some(Page { arguments, .. }) = found {
             let cursor = asked.arguments["cursor"].clone();
             asked.arguments.clone_from(arguments);
             asked.arguments.insert("cursor".into(), cursor);
@@ -40,7 +46,7 @@ impl Cursors {
     pub fn note(&self, asked: &Asked, outcome: &Outcome) {
         let Some(next) = outcome.document["next"].as_str() else { return };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push_back((asked.tool.is, next.to_owned(), asked.arguments.clone()));
+        known.push_back(Page { tool: asked.tool.is, next: next.to_owned(), arguments: asked.arguments.clone() });
         if known.len() > MOST {
             known.pop_front();
         }
