@@ -535,6 +535,16 @@ fn inside_a_run_a_run_just_runs_and_the_tree_is_not_recant_s() {
     });
 }
 
+/// Programs tell by that name what manages services, as Ansible does.
+#[test]
+fn pid_1_of_a_run_has_the_name_of_the_machine_s() {
+    each(|desk| {
+        let machines = std::fs::read_to_string("/proc/1/comm").unwrap();
+        assert_eq!(desk.run("cat /proc/1/comm").ok().stdout(), machines);
+        assert_eq!(desk.held("", "cat /proc/1/comm").run().ok().stdout(), machines);
+    });
+}
+
 /// Starts a held script with nothing on its descriptors, in a process group of its own.
 fn in_a_group(desk: &Desk, options: &str, script: &str) -> (std::process::Child, rustix::process::Pid) {
     use std::os::unix::process::CommandExt;

@@ -54,7 +54,8 @@ fn recant_of(name: &str) -> Pid {
             let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
             words.windows(2).any(|pair| pair == [&b"--serve"[..], name.as_bytes()])
         });
-        has && std::fs::read(proc.join("comm")).is_ok_and(|comm| comm != b"recant-init\n")
+        // The init of its run has another name.
+        has && std::fs::read(proc.join("comm")).is_ok_and(|comm| comm == b"recant\n")
     };
     let all = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     let found = all.filter(is_it).find_map(|proc| proc.file_name()?.to_str()?.parse().ok());

@@ -87,10 +87,11 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
     crate::fs::set_aside();
     // The caller waits until nobody has its standard error open any more.
     orders.output.iter().for_each(|output| raw_calls::put_in_place(output.as_fd(), 2));
+    let name = if orders.own_pids { machines_init() } else { c"recant-init".into() };
     settle_in(orders, recant)?;
     raw_calls::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
     close_off()?;
-    let _named = rustix::thread::set_name(c"recant-init");
+    let _named = rustix::thread::set_name(&name);
     die_with_recant(orders, recant)?;
     if let Ground::Confined(confinement) = orders.ground {
         confinement.enforce(orders.own_shm).map_err(failed)?;
@@ -117,6 +118,13 @@ fn build_and_run(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Resu
         say(recant, &Word::Alone);
     }
     Ok(())
+}
+
+/// The name of the machine's pid 1: programs tell by it what manages services. Read while /proc is still the machine's.
+fn machines_init() -> CString {
+    let name = std::fs::read("/proc/1/comm").unwrap_or_default();
+    let name = CString::new(name.trim_ascii_end()).unwrap_or_default();
+    if name.is_empty() { c"init".into() } else { name }
 }
 
 /// Makes this process's surroundings those of the command.
