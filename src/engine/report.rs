@@ -9,10 +9,10 @@ use super::item::Item;
 use super::job::Verb;
 use super::step::Act;
 use crate::checkpoint::Large;
-use crate::fs::AbsPath;
-use crate::session::{Counts, Status};
+use crate::fs::{AbsPath, Sort};
+use crate::session::{Counts, Header, Status};
 use crate::tree::danger::danger;
-use crate::tree::{Danger, Seen, sort_word};
+use crate::tree::{Danger, Object, Seen, State, sort_word};
 
 /// The outcome for a path: a rollback has words of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -153,5 +153,37 @@ impl Row {
         let is_done = item.act != Act::Stay;
         let danger = is_done.then(|| danger(&item.path, &state(item.from.as_ref()), &state(item.to.as_ref()))).flatten();
         Self { path: item.path, done, kind, over, danger }
+    }
+
+    /// A file that gets other content.
+    pub fn modified(path: AbsPath, before: &Object, after: State) -> Self {
+        let danger = danger(&path, before, &Some(after));
+        Self { path, done: PathOutcome::Modified, kind: sort_word(Sort::File), over: false, danger }
+    }
+}
+
+impl Report {
+    /// A dry run of a commit that does this and no more.
+    pub fn of_commit(header: &Header, rows: Vec<Row>) -> Self {
+        Self {
+            verb: Verb::Commit,
+            dry_run: true,
+            status: Status::Committed,
+            generation: header.generation + 1,
+            rows,
+            left: Vec::new(),
+            notes: Vec::new(),
+            large: Vec::new(),
+            uncovered: false,
+            kept: 0,
+            displaced: Vec::new(),
+            counts: header.counts,
+        }
+    }
+
+    /// Adds rows of other paths.
+    pub fn add(&mut self, rows: Vec<Row>) {
+        self.rows.extend(rows);
+        self.rows.sort_by(|one, other| one.path.cmp(&other.path));
     }
 }

@@ -33,7 +33,7 @@ use super::summary;
 use crate::capture::{Rest, may_choose};
 use crate::commit::refuse_unsynced;
 use crate::compare::{Entries, Picked, Sources, Taken, part_of};
-use crate::engine::{Effect, Verb};
+use crate::engine::{Effect, Report, Row, Verb};
 use crate::error::Error;
 use crate::fs::{AbsPath, Fs, OnSignal, interrupt};
 use crate::session::{
@@ -207,8 +207,9 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     let dry_run = call.of.dry_run;
     call.of.note_purpose(session);
     let behind = say_behind(desk, session, dry_run)?;
-    if call.merge && !merge::merge(desk, store, session, dry_run, &mut paths)? {
-        return Ok(None);
+    let merged = if call.merge { merge::merge(desk, store, session, dry_run, &mut paths)? } else { Vec::new() };
+    if !merged.is_empty() && paths.is_empty() {
+        return Ok(Some(all_merged(session, merged)));
     }
     let within = match call.within.filter(|_| !dry_run) {
         Some(seconds) if deadline::arm(desk, store, session, seconds)? => Some(seconds),
@@ -218,7 +219,8 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     let act = Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..call.of.act(desk, conflicts) };
     let done = on_session(desk, store, session, &paths, call.of.effect(), &act);
     let waiting = within.and_then(|seconds| deadline::begin(desk, store, session, seconds));
-    let (report, rest) = done?;
+    let (mut report, rest) = done?;
+    report.add(merged);
     if session.header.is_all_in() {
         // Nothing runs in it any more.
         if let Err(error) = own_store::remove(&desk.fs, &session.dir) {
@@ -291,10 +293,12 @@ fn part(
         may_choose(session)?;
     }
     ask_before(desk, store, session, call)?;
+    let mut merged = Vec::new();
     if call.merge {
-        let mut paths = selection.keys().map(|i| changes.list[*i].path.clone()).collect();
-        if !merge::merge(desk, store, session, call.of.dry_run, &mut paths)? {
-            return Ok(None);
+        let mut paths = selection.keys().map(|i| changes.list[*i].path.clone()).collect::<Vec<_>>();
+        merged = merge::merge(desk, store, session, call.of.dry_run, &mut paths)?;
+        if !merged.is_empty() && paths.is_empty() {
+            return Ok(Some(all_merged(session, merged)));
         }
         changes = session.changes()?;
         let index = |path: &AbsPath| changes.list.binary_search_by(|change| change.path.cmp(path)).ok();
@@ -323,7 +327,13 @@ fn part(
     }
     let mut acted = commit_part(desk, store, session, call, (&changes, &selection))?;
     acted.report.notes.splice(0..0, notes);
+    acted.report.add(merged);
     Ok(Some(acted))
+}
+
+/// The end of a dry run that would merge all of it.
+fn all_merged(session: &Session, merged: Vec<Row>) -> Acted {
+    Acted::of(session, Report::of_commit(&session.header, merged), Rest::None)
 }
 
 /// Makes a session of a part, and commits it.

@@ -318,6 +318,31 @@ fn a_change_is_merged_with_what_somebody_edited_since_and_its_rollback_gives_tha
     });
 }
 
+#[test]
+fn a_dry_run_of_a_merge_tells_of_all_paths_and_so_does_one_where_nothing_else_is() {
+    each(|desk| {
+        desk.made("seq 9 > a; seq 9 > b");
+        desk.held("-n s", "sed -i 's/^2$/two/' a b; echo new > c").run().ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/^8$/eight/' a");
+        let told = |words: &str| {
+            let document = desk.recant(&format!("commit s --merge --dry-run --json {words}")).ok().json();
+            let row = |row: &serde_json::Value| {
+                let path = row["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+                format!("{path} {}", row["done"].as_str().unwrap())
+            };
+            assert_eq!((&document["dry_run"], &document["status"]), (&true.into(), &"committed".into()), "{document}");
+            document["paths"].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+        };
+        assert_eq!(told(""), ["a modified", "b modified", "c created"]);
+        assert_eq!(told("a b"), ["a modified", "b modified"]);
+        assert_eq!(told("a"), ["a modified"], "all that is named would be merged");
+        desk.recant("discard s c").ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/^8$/eight/' b");
+        assert_eq!(told(""), ["a modified", "b modified"], "all of the session");
+        assert_eq!(desk.world.read("a"), "1\n2\n3\n4\n5\n6\n7\neight\n9\n");
+    });
+}
+
 /// What it held is among the objects that the rollback gave back; it is opened again for the merge. No merge is offered where there is none.
 #[test]
 fn a_session_whose_commit_was_undone_merges_too() {

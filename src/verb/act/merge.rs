@@ -3,6 +3,7 @@
 
 use crate::capture::{Choice, choose, may_choose};
 use crate::compare::{MergeResult, MergedChange, Sources, onto};
+use crate::engine::Row;
 use crate::error::{Against, Error};
 use crate::fs::{AbsPath, OnSignal, interrupt};
 use crate::session::{Arg, Change, Locked, Origin, Session, Store, merge_base};
@@ -21,12 +22,12 @@ pub fn may_merge(session: &Session) -> Result<(), Error> {
     if opens { Ok(()) } else { may_choose(session) }
 }
 
-/// Merges what can be merged at and under `paths`; all, if there are none. In a dry run it only says what would be merged, and leaves the
-/// paths of the rest. False if nothing is left then.
+/// Merges what can be merged at and under `paths`; all, if there are none. A dry run only says what would be merged, and returns it. `paths`
+/// are then those of the rest.
 ///
 /// # Errors
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
-pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<bool, Error> {
+pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<Vec<Row>, Error> {
     let changes = session.changes()?;
     let asked = |change: &Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
@@ -49,13 +50,13 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
         return Err(error::do_not_merge(session.id(), against));
     }
     if choices.is_empty() {
-        return Ok(true);
+        return Ok(Vec::new());
     }
     may_merge(session)?;
     choices.iter().for_each(|choice| desk.caller.tell(Fact::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;
-        return Ok(!paths.is_empty());
+        return Ok(choices.into_iter().map(|choice| Row::modified(choice.path, &choice.before.object, choice.after)).collect());
     }
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(OnSignal::GoesOn);
@@ -64,5 +65,5 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     nows.iter().try_for_each(|now| merge_base::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
     choose(&desk.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
-    Ok(true)
+    Ok(Vec::new())
 }
