@@ -534,6 +534,43 @@ def a_machine_is_lost_after_its_commit(world):
     assert [machine.sh("cat /etc/motd") for machine in world.machines] == ["held\nhandled\n"] * 2
 
 
+def a_machine_is_lost_before_it_confirms(world):
+    """The others are rolled back, though they had confirmed, and it takes its commit back; that is said, with what makes sure."""
+    before = world.manifests()
+    world.played(SITE)
+    lost = world.machines[1]
+    lost.sh("mv /usr/local/bin/recant /usr/local/bin/real; cat > /usr/local/bin/recant <<'E'\n"
+            + CUT_OFF_FIRST.replace("LISTENER", str(lost.sshd.pid)) + "E\nchmod +x /usr/local/bin/recant")
+    status, said = world.play(COMMIT_ALL.replace("commit_all\n", "commit_all\n      commit_all_within: 10s\n"))
+    assert status != 0 and "rolled back on all hosts that answer: web2: the host is lost" in said, said
+    assert "rolls back within 10s" in said and "-m recant.hold.rollback makes sure" in said, said
+    same(before[0], world.machines[0].manifest(), "web1 is rolled back")
+    lost.stop()
+    lost.sh("mv /usr/local/bin/real /usr/local/bin/recant")
+    lost.until_none_is_committed()
+    lost.go_on()
+    # What went back at its time is not let stay.
+    world.played(book("  tasks:\n    - recant.hold.commit: {confirm_within: 1s}\n"))
+    for machine in world.machines:
+        machine.until_none_is_committed()
+    status, said = world.play(book("  tasks:\n    - recant.hold.commit: {confirm: true}\n"))
+    assert status != 0 and "fatal: [web2]" in said and "it was rolled back, as it was not confirmed in time" in said, said
+    world.played(COMMIT_ALL)
+    assert [machine.sh("cat /etc/motd") for machine in world.machines] == ["held\nhandled\n"] * 2
+
+
+# Cuts the machine off before recant confirms.
+CUT_OFF_FIRST = """#!/bin/sh
+case "$*" in *"json confirm "*)
+    kill -STOP LISTENER
+    above=$PPID
+    until [ "$(cat /proc/$above/comm)" = sshd ]; do above=$(cut -d' ' -f4 /proc/$above/stat); done
+    kill -9 $above
+    exit 1 ;;
+esac
+exec /usr/local/bin/real "$@"
+"""
+
 # In place of recant: killed before it does what fits.
 KILLED = """mv /usr/local/bin/recant /usr/local/bin/real
 printf '#!/bin/sh\\ncase "$*" in *PATTERN*) kill -9 $$ ;; esac\\nexec /usr/local/bin/real "$@"\\n' > /usr/local/bin/recant
@@ -654,6 +691,7 @@ LONG = [
     (the_actions, 2),
     (a_machine_is_lost, 2),
     (a_machine_is_lost_after_its_commit, 2),
+    (a_machine_is_lost_before_it_confirms, 2),
     (recant_is_killed_in_the_rescue, 2),
     (a_disk_is_full, 2),
     (one_after_the_other, 2),

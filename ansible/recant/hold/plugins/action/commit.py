@@ -40,6 +40,8 @@ class ActionModule(VerbAction):
         return options
 
     def _confirm(self, session):
+        if session["status"] == "rolled_back":
+            return {"failed": True, "changed": False, "session": session["id"], "msg": "it was rolled back, as it was not confirmed in time"}
         waiting = [row["session"] for row in self.ask("status").document["unconfirmed"]]
         if session["id"] not in waiting:
             return {"changed": False, "session": session["id"], "msg": "nothing waits to be confirmed"}

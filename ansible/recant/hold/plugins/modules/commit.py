@@ -35,7 +35,7 @@ options:
       - For commits that may cut the host off, and for those that are part of something on many hosts.
     type: str
   confirm:
-    description: Keep a commit that was made with O(confirm_within), instead of committing.
+    description: Keep a commit that was made with O(confirm_within), instead of committing. Fails where it was rolled back.
     type: bool
     default: false
 """
