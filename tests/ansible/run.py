@@ -571,6 +571,26 @@ esac
 exec /usr/local/bin/real "$@"
 """
 
+def where_nothing_is_held(world):
+    """A name that was never held is a failure; hosts that hold nothing are named; what was discarded is in no report."""
+    world.played(SITE, "--limit", "web1")
+    for words in ([], ["--check"]):
+        status, said = world.play(COMMIT_ALL, *words, recant_session="ansibel")
+        assert status != 0 and "fatal: [web2]: FAILED! => {\"changed\": false, \"msg\": \"nothing is held on any host in the session ansibel\"" in said, said
+    said = world.played(COMMIT_ALL)
+    assert "held on 1 of 2 hosts: not web2" in said, said
+    world.played(ROLLBACK)
+    world.played(role("report"))
+    report = os.path.join(world.directory, "recant-report.md")
+    with open(report, encoding="utf-8") as file:
+        assert "`/etc/motd`" in file.read(), "what was rolled back would change"
+    world.played(book("  tasks:\n    - recant.hold.discard:\n"))
+    world.played(role("report"))
+    with open(report, encoding="utf-8") as file:
+        text = file.read()
+    assert "/etc/motd" not in text and "| web1 | discarded |" in text and "| web2 | nothing is held |" in text, text
+
+
 # In place of recant: killed before it does what fits.
 KILLED = """mv /usr/local/bin/recant /usr/local/bin/real
 printf '#!/bin/sh\\ncase "$*" in *PATTERN*) kill -9 $$ ;; esac\\nexec /usr/local/bin/real "$@"\\n' > /usr/local/bin/recant
@@ -692,6 +712,7 @@ LONG = [
     (a_machine_is_lost, 2),
     (a_machine_is_lost_after_its_commit, 2),
     (a_machine_is_lost_before_it_confirms, 2),
+    (where_nothing_is_held, 2),
     (recant_is_killed_in_the_rescue, 2),
     (a_disk_is_full, 2),
     (one_after_the_other, 2),

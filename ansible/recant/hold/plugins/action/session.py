@@ -5,6 +5,9 @@ from __future__ import annotations
 from ansible_collections.recant.hold.plugins.plugin_utils.verb import VerbAction
 
 
+NOTHING: dict = {"changed": False, "changes": [], "dangerous": [], "conflicts": []}
+
+
 class ActionModule(VerbAction):
     """Tells what a session holds."""
 
@@ -13,7 +16,10 @@ class ActionModule(VerbAction):
     def act(self):
         session = self.find()
         if session is None:
-            return {"changed": False, "exists": False, "changes": [], "dangerous": [], "conflicts": [], "summary": "nothing is held"}
+            return {**NOTHING, "exists": False, "summary": "nothing is held"}
+        if session["status"] == "discarded":
+            about = {name: session.get(name) for name in ("name", "status")}
+            return {**NOTHING, **about, "exists": True, "session": session["id"], "summary": "discarded"}
         shown = self.ask("show", session["id"], *self.args["paths"]).document
         changes = [_change(row) for row in shown["changes"] if row["change"] != "times"]
         if self.args["hashes"] and session["status"] == "pending":
