@@ -591,6 +591,19 @@ def where_nothing_is_held(world):
     assert "/etc/motd" not in text and "| web1 | discarded |" in text and "| web2 | nothing is held |" in text, text
 
 
+def a_merge_is_foretold(world):
+    """With --check, where all that is held would be merged."""
+    world.machines[0].sh("seq 9 > /srv/nine")
+    world.played(book("  tasks:\n    - ansible.builtin.lineinfile: {path: /srv/nine, regexp: '^2$', line: two}\n"))
+    session = world.machines[0].sh("recant list --json")
+    for path in ("/root/.ansible", "/root"):
+        world.play(book(f"  tasks:\n    - recant.hold.discard: {{paths: [{path}]}}\n"))
+    world.machines[0].sh("sed -i 's/^8$/eight/' /srv/nine")
+    said = world.played(book("  tasks:\n    - recant.hold.commit: {merge: true}\n      register: end\n    - debug: {var: end.paths}\n"), "--check")
+    assert "changed=1" in said and "/srv/nine" in said, session + said
+    assert world.machines[0].sh("grep -c two /srv/nine || true") == "0\n"
+
+
 # In place of recant: killed before it does what fits.
 KILLED = """mv /usr/local/bin/recant /usr/local/bin/real
 printf '#!/bin/sh\\ncase "$*" in *PATTERN*) kill -9 $$ ;; esac\\nexec /usr/local/bin/real "$@"\\n' > /usr/local/bin/recant
@@ -713,6 +726,7 @@ LONG = [
     (a_machine_is_lost_after_its_commit, 2),
     (a_machine_is_lost_before_it_confirms, 2),
     (where_nothing_is_held, 2),
+    (a_merge_is_foretold, 1),
     (recant_is_killed_in_the_rescue, 2),
     (a_disk_is_full, 2),
     (one_after_the_other, 2),

@@ -99,7 +99,8 @@ class VerbAction(ActionBase):
         if answer.status not in (DONE, LEFT_OUT):
             conflicts = [{"path": row["path"], "why": row["why"]} for row in (answer.error or {}).get("paths") or []]
             return {**result, "failed": True, "changed": False, "msg": message(answer), "conflicts": conflicts, "status": answer.status}
-        document = answer.document
+        # Without a document there was nothing to do.
+        document = answer.document or {"paths": [], "skipped": []}
         paths = [{"path": _text(row["path"]), "done": row["done"]} for row in document["paths"]]
         left = [{"path": _text(row["path"]), "why": row["why"]} for row in document["skipped"]]
         result["warnings"] += [f"{row['path']}: left out: {row['why']}" for row in left]
