@@ -571,6 +571,58 @@ esac
 exec /usr/local/bin/real "$@"
 """
 
+# Ends on web2 in one of these ways, behind a task that changed something, with one more behind it.
+FAILS = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: first
+      ansible.builtin.copy: {dest: /srv/first, content: "", mode: "0644"}
+    - name: the end
+      TASK
+    - name: last
+      ansible.builtin.command: "true"
+      when: WHERE
+"""
+ON_2 = "\n      when: inventory_hostname == 'web2'"
+FAILED = [
+    ("ansible.builtin.command: 'false'" + ON_2, "the end: failed (1)"),
+    ("ansible.builtin.shell: touch /srv/half; exit 3" + ON_2, "the end: failed (1)"),
+    ("ansible.builtin.copy: {dest: /nowhere/at/all, src: hosts, mode: '0644'}" + ON_2, "the end: failed (1)"),
+    ("ansible.builtin.command: '{{ item }}'\n      loop: ['false', 'true']" + ON_2, "the end: failed (1)"),
+    ("ansible.builtin.raw: kill -9 $PPID; kill -9 $$" + ON_2, "the end: failed ("),
+]
+PASSED = [
+    "ansible.builtin.command: 'false'\n      ignore_errors: true",
+    "ansible.builtin.command: 'false'\n      failed_when: false",
+    "ansible.builtin.shell: test -e /srv/twice || { touch /srv/twice; false; }\n      register: end\n      until: end is succeeded\n      retries: 2\n      delay: 0",
+]
+
+
+def a_play_that_failed_is_committed_nowhere(world):
+    """Also where the task changed nothing, or its last command only tidied up; and a task that may fail is no failure."""
+    discard = book("  tasks:\n    - recant.hold.discard:\n")
+    for n, (task, why) in enumerate([*FAILED, FAILED[0]]):
+        status, said = world.play(FAILS.replace("TASK", task).replace("WHERE", "true"), ansible_pipelining="true" if n % 2 else "false")
+        assert status != 0, said
+        status, said = world.play(role("report") + COMMIT_ALL)
+        assert status != 0 and f"nothing was committed on any host: web2: {why}" in said, f"{task}\n{said}"
+        with open(os.path.join(world.directory, "recant-report.md"), encoding="utf-8") as file:
+            assert f"- web2: {why}" in file.read()
+        world.machines[0].sh("test ! -e /srv/first")
+        if n == 0:
+            status, said = world.play(book("  tasks:\n    - recant.hold.commit:\n"), "--limit", "web2")
+            assert status != 0 and why in said and "failed=true" in said, said
+        world.played(discard)
+    for task in PASSED:
+        world.played(FAILS.replace("TASK", task).replace("WHERE", "false") + COMMIT_ALL.lstrip())
+        world.played(ROLLBACK + discard)
+    status, said = world.play(FAILS.replace("TASK", FAILED[1][0]).replace("WHERE", "true"))
+    assert status != 0, said
+    world.played(role("commit_all", commit_all_failed="true"))
+    assert [machine.sh("ls /srv") for machine in world.machines] == ["first\n", "first\nhalf\n"]
+
+
 def where_nothing_is_held(world):
     """A name that was never held is a failure; hosts that hold nothing are named; what was discarded is in no report."""
     world.played(SITE, "--limit", "web1")
@@ -589,6 +641,37 @@ def where_nothing_is_held(world):
     with open(report, encoding="utf-8") as file:
         text = file.read()
     assert "/etc/motd" not in text and "| web1 | discarded |" in text and "| web2 | nothing is held |" in text, text
+
+
+SERVICE = """
+- hosts: all
+  tasks:
+    - name: its settings
+      ansible.builtin.copy: {dest: /etc/a.conf, content: "held\\n", mode: "0644"}
+      notify: restart it
+    - name: what manages services
+      ansible.builtin.assert: {that: ansible_facts.service_mgr == 'systemd'}
+  handlers:
+    - name: restart it
+      ansible.builtin.service: {name: ssh, state: restarted}
+"""
+
+
+def what_was_left_out_is_reported(world):
+    """A held play sees what the machine has as pid 1; a service that is left out is in the report, and started by hand."""
+    for machine in world.machines:
+        machine.sh("mkdir -p /run/systemd/system; echo systemd > /srv/comm; mount --bind /srv/comm /proc/1/comm")
+    status, said = world.play(SERVICE)
+    assert status != 0 and "restart it: it starts, stops or reloads a service" in said, said
+    # The handler was notified then: it comes again only if what notified it does.
+    world.played(book("  tasks:\n    - recant.hold.discard:\n"))
+    said = world.played(SERVICE, recant_leave_out="services")
+    assert "systemd is offline" in said, said
+    world.played(book("  tasks:\n    - ansible.builtin.reboot:\n      name: anew\n"), recant_leave_out="reboot")
+    world.played(role("report") + COMMIT_ALL)
+    with open(os.path.join(world.directory, "recant-report.md"), encoding="utf-8") as file:
+        report = file.read()
+    assert "## Left out" in report and "- restarted ssh (restart it): all hosts\n" in report and "- reboot (anew): all hosts\n" in report, report
 
 
 def a_merge_is_foretold(world):
@@ -725,7 +808,9 @@ LONG = [
     (a_machine_is_lost, 2),
     (a_machine_is_lost_after_its_commit, 2),
     (a_machine_is_lost_before_it_confirms, 2),
+    (a_play_that_failed_is_committed_nowhere, 2),
     (where_nothing_is_held, 2),
+    (what_was_left_out_is_reported, 2),
     (a_merge_is_foretold, 1),
     (recant_is_killed_in_the_rescue, 2),
     (a_disk_is_full, 2),

@@ -15,6 +15,7 @@ class ActionModule(VerbAction):
         "message": {"type": "str"},
         "confirm_within": {"type": "str"},
         "confirm": {"type": "bool", "default": False},
+        "failed": {"type": "bool", "default": False},
     }
     RULES = {"mutually_exclusive": [("force", "merge"), ("confirm", "confirm_within"), ("confirm", "paths")]}
 
@@ -26,13 +27,17 @@ class ActionModule(VerbAction):
             return self._confirm(session)
         if session["status"] == "committed" and session["in"] == session["changes"]:
             return {"changed": False, "session": session["id"], "msg": "it is committed", "paths": [], "left_out": [], "conflicts": []}
+        failed = self.failed(session)
+        if failed and not self.args["failed"]:
+            return {"failed": True, "changed": False, "session": session["id"], "msg": f"{failed}; failed=true commits it all the same"}
         result = self.move("commit", session, *self._options(), *self.args["paths"])
         if self._task.diff and not result.get("failed"):
             result["diff"] = self.patch("diff", session["id"], *self.args["paths"])
         return result
 
     def _options(self):
-        options = [f"--{name}" for name in ("force", "merge") if self.args[name]]
+        # It is asked about above.
+        options = ["--yes", *(f"--{name}" for name in ("force", "merge") if self.args[name])]
         if self.args["message"]:
             options += ["-m", self.args["message"]]
         if self.args["confirm_within"] and not self._task.check_mode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansible_collections.recant.hold.plugins.plugin_utils.verb import VerbAction
 
 
-NOTHING: dict = {"changed": False, "changes": [], "dangerous": [], "conflicts": []}
+NOTHING: dict = {"changed": False, "changes": [], "dangerous": [], "conflicts": [], "failed_task": None, "left_out": []}
 
 
 class ActionModule(VerbAction):
@@ -33,6 +33,8 @@ class ActionModule(VerbAction):
             "changes": changes,
             "dangerous": [row for row in changes if row["danger"]],
             "conflicts": self.conflicts(session) if session["status"] in ("pending", "committed", "rolled_back") else [],
+            "failed_task": self.failed(session),
+            "left_out": self.left_out(session),
             "summary": _summary(session, changes),
         }
         if self._task.diff:

@@ -101,4 +101,24 @@ options:
     type: int
     keyword:
       - name: async_val
+  recant_task_check:
+    description: Whether the task only tells. Not meant to be set.
+    type: bool
+    keyword:
+      - name: check_mode
+  recant_task_until:
+    description: What the task is tried again for. Not meant to be set.
+    type: raw
+    keyword:
+      - name: until
+  recant_task_ignore_errors:
+    description: Whether the play goes on where the task fails. Not meant to be set.
+    type: bool
+    keyword:
+      - name: ignore_errors
+  recant_task_failed_when:
+    description: What decides whether the task failed. Not meant to be set.
+    type: raw
+    keyword:
+      - name: failed_when
 """

@@ -38,6 +38,10 @@ options:
     description: Keep a commit that was made with O(confirm_within), instead of committing. Fails where it was rolled back.
     type: bool
     default: false
+  failed:
+    description: Commit also where the newest task failed or was cut off, as the changes may be half of what was meant.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

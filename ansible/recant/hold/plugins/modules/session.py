@@ -73,4 +73,17 @@ conflicts:
   type: list
   elements: dict
   sample: [{path: /etc/motd, why: changed since the run}]
+failed_task:
+  description:
+    - The newest task, if its command failed or was cut off, and how. Not known of a task that failed on the controller, nor of one with
+      C(failed_when) or C(ignore_errors).
+  returned: always
+  type: str
+  sample: "Install nginx: failed (1)"
+left_out:
+  description: What C(recant_leave_out) left out since the session began, until the host is started anew.
+  returned: always
+  type: list
+  elements: str
+  sample: ["restarted nginx (Restart nginx)"]
 """

@@ -27,6 +27,23 @@ NOT_SET_UP = 125
 START = f"""command -v "$0" >/dev/null || {{ echo "{MARK}$0 is not on this host; recant.hold.install brings it there" >&2; exit {NOT_SET_UP}; }}
 exec "$0" "$@\""""
 
+# In place of START for a task's own commands: notes beside the session how they ended, as one that changed nothing leaves no step. What of
+# the task failed stays noted until another task begins; one that never ends is noted as cut off.
+NOTED = START.partition("\n")[0] + """
+note() { (umask 77; mkdir -p %(notes)s; case $(cat %(notes)s/ended) in %(kept)s) ;; *) echo "$1" > %(notes)s/ended ;; esac) 2>/dev/null; }
+%(left)s
+note "%(task)s cut off "%(name)s
+"$0" "$@"
+status=$?
+if [ $status = 0 ] || %(may_fail)s; then note ok; else note "%(task)s failed ($status) "%(name)s; fi
+exit $status"""
+
+# Notes what was left out, and when: of what was left out before the session began only notes are left.
+LEFT = '(umask 77; mkdir -p %(notes)s; echo "$(date -u +%%FT%%TZ) "%(what)s >> %(notes)s/left_out) 2>/dev/null'
+
+# Below it is a directory of notes for each session's name. They go with the machine's next start.
+NOTES = "/run/recant.hold"
+
 # Runs as the user, in the run. $1 is Ansible's command.
 COMMAND = 'exec /bin/sh -c "$1"'
 
@@ -54,6 +71,10 @@ class Held:
 
     NO_TERMINAL: dict = {}
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._task_id = kwargs.get("task_uuid") or "task"
+
     def set_options(self, task_keys=None, var_options=None, direct=None):
         super().set_options(task_keys=task_keys, var_options=var_options, direct=direct)
         self._given = {"task_keys": task_keys, "var_options": var_options}
@@ -77,6 +98,8 @@ class Held:
         if not self._is_held():
             return super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
         if self._task_kind() not in (None, "services"):
+            if self._task_kind() in self.get_option("recant_leave_out") and not self.get_option("recant_task_check"):
+                self.exec_real(["/bin/sh", "-c", self._noting_left()])
             self._refuse_or_leave_out(self._task_kind())
         if self.get_option("recant_task_async") and sudoable and "async_wrapper" in cmd:
             # Its upload and its modes are not sudoable.
@@ -174,7 +197,8 @@ class Held:
     def _foreground(self, cmd, in_data, sudoable):
         # For commands of other tasks, and for a session that is being put away. Jobs of async are services, which it joins.
         options = ["--wait", WAIT, "--wait-background", self.get_option("recant_wait_background")]
-        return self._run_by_sudo(self._held_run(options), self._without_services() + COMMAND, in_data, sudoable, cmd)
+        start = self._noted() if sudoable and not self.get_option("recant_task_check") else START
+        return self._run_by_sudo(self._held_run(options), self._without_services() + COMMAND, in_data, sudoable, cmd, start=start)
 
     def _background(self, cmd):
         """Begins a job of async as a service of the session: it goes on there, and commands that come meanwhile join it."""
@@ -198,6 +222,29 @@ class Held:
             return ""
         return f"[ ! -d /run/systemd/system ] || {{ echo {shlex.quote(MARK + self._refusal('services'))} >&2; exit {NOT_SET_UP}; }}\n"
 
+    def _noted(self):
+        """The script that starts a command of the task's own, and notes how it ends."""
+        task = self._task_id
+        # What tries again has failed only where its last try did.
+        kept = "-" if self.get_option("recant_task_until") else f'"{task} failed"*'
+        may_fail = self.get_option("recant_task_ignore_errors") or self.get_option("recant_task_failed_when")
+        is_left = self._task_kind() == "services" and "services" in self.get_option("recant_leave_out")
+        return NOTED % {
+            "notes": self._notes(), "kept": kept, "task": task, "name": shlex.quote(self._label()),
+            "may_fail": "true" if may_fail else "false", "left": self._noting_left() if is_left else ":",
+        }
+
+    def _noting_left(self):
+        """The script that notes what the task would have done beside files."""
+        arguments = self.get_option("recant_task_args") or {}
+        does = arguments.get("state") or ("daemon_reload" if arguments.get("daemon_reload") else "")
+        on = arguments.get("name") or arguments.get("service") or arguments.get("unit") or arguments.get("path") or ""
+        what = " ".join(part for part in (str(does) or self._task_kind(), str(on), f"({self._label()})") if part)
+        return LEFT % {"notes": self._notes(), "what": shlex.quote(" ".join(what.split()))}
+
+    def _notes(self):
+        return shlex.quote(f"{NOTES}/{self.get_option('recant_session')}")
+
     def _held_run(self, options):
         """Sets the words of `recant run` as the arguments of a shell."""
         words = ["--session", self.get_option("recant_session"), "--label", self._label(), *options]
@@ -205,10 +252,10 @@ class Held:
             words += ["--pass", path]
         return f"set -- {shlex.join([*self.recant_words(), '-q', 'run', *words])} --\n"
 
-    def _run_by_sudo(self, arguments, inner, in_data, sudoable, cmd=""):
+    def _run_by_sudo(self, arguments, inner, in_data, sudoable, cmd="", start=START):
         """Runs the arguments that a shell is given as root's command. `inner` is the script that it runs for the user."""
         sudo = self._sudo_with_password()
-        script = "command=$1\n" + arguments + self._held_start(sudo, inner)
+        script = "command=$1\n" + arguments + self._held_start(sudo, inner, start)
         line = shlex.join(["/bin/sh", "-c", script, "recant.hold", cmd])
         with contextlib.ExitStack() as stack:
             if not sudoable:
@@ -220,9 +267,9 @@ class Held:
         _raise_refusal(status, out, error)
         return status, out, error
 
-    def _held_start(self, sudo, inner):
+    def _held_start(self, sudo, inner, start):
         """The end of the script, which becomes its arguments: root's as they are, another user's by sudo, with a command that is the user's."""
-        start = "/bin/sh -c " + shlex.quote((f"echo {sudo.success}\n" if sudo else "") + START)
+        start = "/bin/sh -c " + shlex.quote((f"echo {sudo.success}\n" if sudo else "") + start)
         as_root = f'exec {start} "$@"'
         if inner is not None:
             inner = f'/bin/sh -c {shlex.quote(inner)} recant.hold "$command"'

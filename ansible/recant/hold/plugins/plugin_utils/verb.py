@@ -7,12 +7,16 @@ Over a held connection they go past the session, as the user whose recant holds 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.recant.hold.plugins.plugin_utils.held import NOTES
 
 DONE, CONFLICT, LEFT_OUT = 0, 3, 4
+# As the connection notes it: the task's id, how, and the task's name.
+FAILED = re.compile(r"^\S+ (cut off|failed \(\d+\)) (.*)$")
 SESSION = {"session": {"type": "str"}, "program": {"type": "str"}, "store": {"type": "path"}}
 
 
@@ -44,6 +48,7 @@ class VerbAction(ActionBase):
         spec = {**SESSION, **self.ARGUMENTS}
         _checked, self.args = self.validate_argument_spec(argument_spec=spec, **self.RULES)
         self.variables = task_vars or {}
+        self.noted = {}
         result.update(self.act())
         return result
 
@@ -65,6 +70,37 @@ class VerbAction(ActionBase):
         begun = held[0]["created"] if held and not by_id else None
         self.parts = [session for session in named if begun and session["origin"] == "staged" and session["created"] > begun]
         return next(iter(by_id or held or named), None)
+
+    def failed(self, session):
+        """How the session's newest task failed; None if it did not. What the connection noted counts before what recant knows, which are
+        commands that changed something: the last one of a task that failed may only have tidied up."""
+        if session["status"] not in ("pending", "rolled_back"):
+            return None
+        ended = self._notes(session)[0]
+        if ended:
+            return None if ended == "ok" else FAILED.sub(r"\2: \1", ended)
+        known = session.get("failed")
+        if not known:
+            return None
+        how = "was cut off" if "cut_off" in known else f"failed ({known.get('exited', known.get('signaled'))})"
+        return f"its newest command that changed something {how}"
+
+    def left_out(self, session):
+        """What tasks of this session would have done that no session holds."""
+        begun = session["created"][:19]
+        lines = (line.partition(" ") for line in self._notes(session)[1])
+        return list(dict.fromkeys(what for when, _blank, what in lines if when[:19] >= begun))
+
+    def _notes(self, session):
+        """How the newest task ended, as the connection noted it, and the lines of what was left out."""
+        if not session.get("name"):
+            return "", []
+        read = 'for note in ended left_out; do cat "$0/$note" 2>/dev/null; echo; done'
+        if session["id"] not in self.noted:
+            _status, out, _said = self.run_there(["/bin/sh", "-c", read, f"{NOTES}/{session['name']}"])
+            ended, *left = out.splitlines() or [""]
+            self.noted[session["id"]] = ended, [line for line in left if line]
+        return self.noted[session["id"]]
 
     def conflicts(self, session):
         """What the next commit, or rollback, would stop at."""
