@@ -361,6 +361,9 @@ def each_way_to_become(world):
             same(was, machine.manifest(), f"{machine.name} is as before {user}'s play")
     status, said = world.play(EACH_WAY, "-e", "ansible_become_password=wrong", user="opp")
     assert status != 0 and "Incorrect sudo password" in said, said
+    for text in (EACH_WAY, ROLLBACK):
+        status, said = world.play(text, user="opp")
+        assert status != 0 and "sudo runs recant on this host, and asks for a password: give it by -K" in said, said
 
 
 # The variables that the role has for Red Hat's family alone.
@@ -444,7 +447,7 @@ def what_is_not_held_is_named(world):
     for machine in world.machines:
         machine.sh("rm /usr/local/bin/recant || true; hash -r")
     status, said = world.play(SITE)
-    assert status != 0 and "recant is not on this host; recant.hold.install" in said, said
+    assert status != 0 and "recant is not on this host; recant.hold.install" in said and "recant_program=" in said, said
 
 
 def the_actions(world):
@@ -657,6 +660,13 @@ SERVICE = """
 """
 
 
+# In place of systemd's, for what is done by hand.
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >> /srv/calls
+[ "$1" != show ] || printf 'LoadState=loaded\\nActiveState=active\\n'
+"""
+
+
 def what_was_left_out_is_reported(world):
     """A held play sees what the machine has as pid 1; a service that is left out is in the report, and started by hand."""
     for machine in world.machines:
@@ -672,6 +682,11 @@ def what_was_left_out_is_reported(world):
     with open(os.path.join(world.directory, "recant-report.md"), encoding="utf-8") as file:
         report = file.read()
     assert "## Left out" in report and "- restarted ssh (restart it): all hosts\n" in report and "- reboot (anew): all hosts\n" in report, report
+    assert "changed=0" in world.played(SERVICE, held=False), "no later play notifies it"
+    for machine in world.machines:
+        machine.sh("cat > /usr/local/bin/systemctl <<'E'\n" + SYSTEMCTL + "E\nchmod +x /usr/local/bin/systemctl")
+    status, said = world.call("ansible", "all", "-i", "hosts", "-u", "root", "-b", "-m", "service", "-a", "name=ssh state=restarted")
+    assert status == 0 and [machine.sh("grep restart /srv/calls") for machine in world.machines] == ["restart ssh\n"] * 2, said
 
 
 def a_merge_is_foretold(world):
@@ -762,7 +777,9 @@ PAGE = os.path.join(TOP, "docs", "howto", "fleet.md")
 def the_page_of_a_fleet(world):
     """What the page of a fleet shows of Ansible, as a reader would do it."""
     with open(PAGE, encoding="utf-8") as file:
-        blocks = re.findall(r"^```(yaml|sh)\n(.*?)^```", file.read(), re.M | re.S)
+        page = file.read()
+    blocks = re.findall(r"^```(yaml|sh)\n(.*?)^```", page, re.M | re.S)
+    shown = re.search(r"^```text\n(\| web1.*?)^```", page, re.M | re.S).group(1)
     for kind, text in blocks:
         if kind == "yaml":
             world.write(text.split()[1], text)
@@ -776,6 +793,10 @@ def the_page_of_a_fleet(world):
         words = line.replace("/usr/local/bin/recant", world.recant).split()
         status, said = world.call(words[0], *words[1:])
         assert status == 0, f"{line}\n{said}"
+        if "recant.hold.report" in line:
+            with open(os.path.join(world.directory, "recant-report.md"), encoding="utf-8") as file:
+                found = file.read()
+            assert shown in found, found
         seen.append({machine.sh("cat /etc/motd; test ! -e /etc/site.key || echo with a key") for machine in world.machines})
     there = {before_motd}
     assert seen == [there] * 4 + [{"Welcome\n"}, {"Welcome\nwith a key\n"}, there, there], (lines, seen)

@@ -24,7 +24,8 @@ MARK = "recant.hold: "
 NOT_SET_UP = 125
 
 # Runs as root, before recant. $0 is the program.
-START = f"""command -v "$0" >/dev/null || {{ echo "{MARK}$0 is not on this host; recant.hold.install brings it there" >&2; exit {NOT_SET_UP}; }}
+ELSEWHERE = "recant_program= names another place (recant -H: .local/lib/recant/bin/VERSION/recant)"
+START = f"""command -v "$0" >/dev/null || {{ echo "{MARK}$0 is not on this host; recant.hold.install brings it there, {ELSEWHERE}" >&2; exit {NOT_SET_UP}; }}
 exec "$0" "$@\""""
 
 # In place of START for a task's own commands: notes beside the session how they ended, as one that changed nothing leaves no step. What of
@@ -38,11 +39,19 @@ status=$?
 if [ $status = 0 ] || %(may_fail)s; then note ok; else note "%(task)s failed ($status) "%(name)s; fi
 exit $status"""
 
-# Notes what was left out, and when: of what was left out before the session began only notes are left.
+# Notes what was left out, and when: a report has what was left out since its session began.
 LEFT = '(umask 77; mkdir -p %(notes)s; echo "$(date -u +%%FT%%TZ) "%(what)s >> %(notes)s/left_out) 2>/dev/null'
 
 # Below it is a directory of notes for each session's name. They go with the machine's next start.
 NOTES = "/run/recant.hold"
+
+# Behind a sudo that was given no password: tells whether it wanted one.
+WITHOUT_PASSWORD = f"""
+status=$?
+[ $status != 1 ] || sudo -n -H -- /bin/sh -c : 2>/dev/null || {{
+    echo "{MARK}sudo runs recant on this host, and asks for a password: give it by -K (--ask-become-pass)" >&2; exit {NOT_SET_UP}
+}}
+exit $status"""
 
 # Runs as the user, in the run. $1 is Ansible's command.
 COMMAND = 'exec /bin/sh -c "$1"'
@@ -277,15 +286,16 @@ class Held:
         if not self.get_option("recant_sudo"):
             return as_root
         text = f'[ "$(id -u)" != 0 ] || {as_root}\n'
-        by_sudo = f"exec sudo -H -S -p {shlex.quote(sudo.prompt)} -- {start}" if sudo else f"exec sudo -n -H -- {start}"
+        by_sudo = f"exec sudo -H -S -p {shlex.quote(sudo.prompt)} -- {start}" if sudo else f"sudo -n -H -- {start}"
+        end = "" if sudo else WITHOUT_PASSWORD
         if inner is None:
-            return text + f'{by_sudo} "$@"'
+            return text + f'{by_sudo} "$@"{end}'
         if sudo and self.become and self.become.expect_prompt():
             # The password was given: inside, become goes from root, who is not asked again.
             return text + as_root.replace(f"exec {start}", by_sudo)
         return text + f"""set -- "$@" sudo -n -H -u "$(id -un)" -- env -i
 for name in {" ".join(KEPT)}; do eval "[ -z \\"\\${{$name+set}}\\" ] || set -- \\"\\$@\\" \\"$name=\\$$name\\""; done
-{by_sudo} "$@" {inner}"""
+{by_sudo} "$@" {inner}{end}"""
 
     def _sudo_with_password(self):
         """The plugin that answers sudo's question for a password; None where no password is known."""
