@@ -12,10 +12,10 @@ use crate::engine::{
 };
 use crate::error::{Against, Error, Reason, command};
 use crate::fs::{AbsPath, Dir, Fs};
-use crate::session::{Change, DirectoryTime, Part, Run, Session, Side, merge_base, not_now};
+use crate::session::{Change, DirectoryTime, Origin, Part, Run, Session, Side, merge_base, not_now};
 use crate::settings;
 use crate::settings::OnLimit;
-use crate::tree::{Object, State, What};
+use crate::tree::{Object, State, What, is_stand_in};
 
 /// The terms of a commit or redo.
 pub struct Request<'a> {
@@ -111,6 +111,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         run,
         partial,
         denied: request.denied.clone(),
+        of_run: session.header.origin == Origin::Captured || session.header.of.is_some(),
         aside: request.aside.clone(),
         refused: Vec::new(),
         timed,
@@ -159,6 +160,8 @@ struct Inward {
     /// The topmost deleted directories whose content is not kept.
     partial: Vec<AbsPath>,
     denied: MinorPaths,
+    /// True for changes of a run, which cannot have meant a link that stands for a closed file.
+    of_run: bool,
     aside: LeftOut,
     refused: Vec<Against>,
     /// Paths; the times of directories below them are always set. Empty for all.
@@ -176,6 +179,9 @@ impl Moves for Inward {
         while let Some((change, index, side)) = self.changes.next()? {
             if (self.denied)(&change.path) {
                 let why = "commit.deny in the configuration forbids it; leave it out by naming the other paths";
+                self.refused.push(Against::new(&change.path, why));
+            } else if self.of_run && side == Side::Never && is_stand_in(&change.after) {
+                let why = "a link in the place of a closed file, not its content; leave it out by naming the other paths, or discard it";
                 self.refused.push(Against::new(&change.path, why));
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));

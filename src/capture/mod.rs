@@ -44,6 +44,5 @@ pub use run::joined_run::join;
 pub use run::keep_changes::changes_so_far;
 pub use run::orphans::children_of;
 pub use run::supervise::{Event, run_command};
-pub use space::hidden::NOWHERE as HIDDEN;
 pub use space::probe::{Finding, Here};
 pub use space::refusals::Cause;

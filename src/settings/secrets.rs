@@ -16,7 +16,7 @@ pub struct Secret {
 pub enum Holds {
     /// All of it.
     All,
-    /// Files right in the directory with a private key; what else is there tells ssh of hosts.
+    /// Files in the directory with a private key, or with the name of one; what else is there tells ssh of hosts.
     PrivateKeys,
     /// The file, if one of these words is followed by a value of its own, as in `_authToken=abc`. Else it is settings that programs need.
     After(&'static [&'static str]),
@@ -35,6 +35,7 @@ pub const SECRETS: &[Secret] = {
     const WALLET: &str = "a wallet";
     const BROWSER: &str = "a browser's profile";
     const PASSWORDS: &str = "passwords";
+    const FORGE: &str = "a forge's token";
     &[
         Secret { path: ".ssh", what: "ssh keys", holds: Holds::PrivateKeys },
         all(".gnupg", "gpg keys"),
@@ -79,6 +80,8 @@ pub const SECRETS: &[Secret] = {
         token(".cargo/credentials", &["token", "secret-key"]),
         token(".pypirc", &["password"]),
         token(".docker/config.json", &["\"auth\"", "\"identitytoken\"", "\"registrytoken\""]),
+        Secret { path: ".config/gh/hosts.yml", what: FORGE, holds: Holds::After(&["oauth_token"]) },
+        Secret { path: ".config/glab-cli/config.yml", what: FORGE, holds: Holds::After(&["token"]) },
     ]
 };
 
@@ -104,6 +107,11 @@ impl Holds {
             Self::After(words) => words.iter().any(|word| has_value(content, word.as_bytes())),
         }
     }
+}
+
+/// True if ssh takes a file of this name for a private key, as ssh-keygen(1) makes them: some keys have no header that tells it.
+pub fn names_private_key(name: &[u8]) -> bool {
+    name.starts_with(b"id_") && !name.ends_with(b".pub")
 }
 
 fn contains(content: &[u8], part: &[u8]) -> bool {
@@ -161,5 +169,20 @@ mod tests {
     fn a_private_key_is_told_by_its_content() {
         assert!(closes(".ssh", "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n"));
         assert!(!closes(".ssh", "ssh-ed25519 AAAA me@here\n"));
+    }
+
+    #[test]
+    fn a_private_key_is_told_by_its_name_too() {
+        assert!(names_private_key(b"id_ed25519") && names_private_key(b"id_work"));
+        assert!(!names_private_key(b"id_ed25519.pub") && !names_private_key(b"known_hosts"));
+    }
+
+    #[test]
+    fn settings_of_a_forge_are_secret_only_with_a_token() {
+        assert!(closes(".config/gh/hosts.yml", "github.com:\n    users:\n        me:\n            oauth_token: gho_abc\n"));
+        assert!(!closes(".config/gh/hosts.yml", "github.com:\n    user: me\n    git_protocol: ssh\n"));
+        assert!(closes(".config/glab-cli/config.yml", "hosts:\n    gitlab.com:\n        token: glpat-abc\n"));
+        let comment = "# Your access token. To get one, read https://gitlab.com/personal_access_tokens/.";
+        assert!(!closes(".config/glab-cli/config.yml", &format!("hosts:\n    gitlab.com:\n        {comment}\n        token:\n")));
     }
 }

@@ -5,6 +5,8 @@ use crate::desk::{Desk, Who, each};
 /// A home with secrets, and what lies beside them.
 const SECRETS: &str = "mkdir -p .ssh .aws .gnupg/private-keys-v1.d .config/gcloud .docker .cargo .local/share/keyrings .password-store; \
     for key in id_ed25519 work.pem; do printf -- '-----BEGIN OPENSSH PRIVATE KEY-----\nsesame\n' > .ssh/$key; done; \
+    echo sesame > .ssh/id_hardware; mkdir -p .config/gh .config/glab-cli; printf 'github.com:\n    oauth_token: sesame\n' > .config/gh/hosts.yml; \
+    printf 'hosts:\n    gitlab.com:\n        token: sesame\n' > .config/glab-cli/config.yml; \
     echo ssh-ed25519 AAAA > .ssh/id_ed25519.pub; echo 'Host web1' > .ssh/config; echo web1 > .ssh/known_hosts; \
     echo sesame > .aws/credentials; echo region=here > .aws/config; echo sesame > .gnupg/private-keys-v1.d/k; \
     echo sesame > .config/gcloud/credentials.db; echo sesame > .local/share/keyrings/login; echo sesame > .password-store/p; \
@@ -12,8 +14,11 @@ const SECRETS: &str = "mkdir -p .ssh .aws .gnupg/private-keys-v1.d .config/gclou
     printf '[registry]\ntoken = \"sesame\"\n' > .cargo/credentials.toml; echo '{\"auths\":{\"r\":{\"auth\":\"sesame\"}}}' > .docker/config.json; \
     ln -s .aws clouds; chmod 700 .ssh .gnupg; chmod 600 .ssh/*";
 
-const CLOSED: [&str; 11] = [
+const CLOSED: [&str; 14] = [
     ".ssh/id_ed25519",
+    ".ssh/id_hardware",
+    ".config/gh/hosts.yml",
+    ".config/glab-cli/config.yml",
     ".ssh/work.pem",
     ".aws/credentials",
     "clouds/credentials",
@@ -66,10 +71,10 @@ fn a_registry_s_settings_without_a_token_are_open() {
         desk.bare(
             &home,
             "echo save-exact=true > .npmrc; echo '[distutils]' > .pypirc; echo '{\"auths\":{}}' > .docker/config.json; \
-                          echo '[registry]' > .cargo/credentials.toml",
+                          echo '[registry]' > .cargo/credentials.toml; echo 'git_protocol: ssh' > .config/gh/hosts.yml",
         );
-        let script = "cd; cat .npmrc .pypirc .docker/config.json .cargo/credentials.toml";
-        assert_eq!(desk.held("--closed", script).run().ok().stdout().lines().count(), 4);
+        let script = "cd; cat .npmrc .pypirc .docker/config.json .cargo/credentials.toml .config/gh/hosts.yml";
+        assert_eq!(desk.held("--closed", script).run().ok().stdout().lines().count(), 5);
     });
 }
 
@@ -120,7 +125,7 @@ fn a_command_that_fails_after_it_was_refused_is_told_so() {
         let said = desk.held("--closed", "cat ~/.ssh/work.pem 2> /dev/null; echo new > new").run().ok();
         assert!(!said.stderr().contains(&told), "{said}");
         // The report counts what was closed.
-        assert!(said.stderr().contains("closed to it: 11 paths ("), "{said}");
+        assert!(said.stderr().contains("closed to it: 14 paths ("), "{said}");
         let said = desk.held("-v --closed", "true").run().ok();
         assert!(said.stderr().contains("closed to it: ~/.ssh/work.pem: ssh keys"), "{said}");
         let said = desk.held("--json --closed", "true").run().ok();
@@ -172,6 +177,23 @@ fn a_copy_of_what_stands_for_a_closed_file_is_named() {
         let warns = "a link in the place of a closed file, not its content";
         assert!(said.stderr().replace('\n', " ").contains(warns) && said.stderr().contains("copy/id_ed25519"), "{said}");
         assert!(!desk.held("--closed", "cp ~/.ssh/config ~/c2").run().ok().stderr().contains(warns));
+    });
+}
+
+#[test]
+fn what_stands_for_a_closed_file_is_refused_at_the_commit_by_name() {
+    with_secrets(|desk| {
+        let home = desk.world.root().join("home");
+        desk.held("-q -n copied --closed", "cp -a ~/.ssh ~/.ssh2; echo one > one").run().ok();
+        let said = desk.recant("commit copied -y").with(1);
+        let told = said.stderr().replace('\n', " ");
+        assert!(told.contains(".ssh2/id_ed25519: a link in the place of a closed file, not its content"), "{said}");
+        assert!(desk.recant("commit copied -y --dry-run").status == 1 && home.join(".ssh/id_ed25519").exists());
+        assert!(!home.join(".ssh2").exists());
+        // A part that has one is refused, too; what is beside it goes.
+        assert_eq!(desk.recant(&format!("commit copied -y {}/.ssh2", home.display())).status, 1);
+        desk.recant("commit copied -y one").ok();
+        assert!(!home.join(".ssh2").exists());
     });
 }
 

@@ -531,6 +531,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /world/home/.cargo/credentials
     /world/home/.pypirc
     /world/home/.docker/config.json
+    /world/home/.config/gh/hosts.yml
+    /world/home/.config/glab-cli/config.yml
     agent.ssh_agent true default
     agent.notify none default
     agent.network none default

@@ -16,10 +16,7 @@ use crate::capture::run::door::Door;
 use crate::capture::run::raw_calls;
 use crate::error::{At, IoError};
 use crate::fs::{AbsPath, Sort, stat_of};
-
-/// The target of a hidden file's link: the init's descriptors, which a user may not enter (proc_pid_fd(5)), and in which nobody can make a
-/// name.
-pub const NOWHERE: &str = "/proc/1/fd/closed";
+use crate::tree::STAND_IN;
 
 /// Hides the paths of a plan. Where the store is hidden, the door is opened.
 pub fn hide(plan: &Plan, door: Option<&Door>) -> Result<(), IoError> {
@@ -52,7 +49,7 @@ fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoEr
     attach(&tmpfs, store).at("mount a tmpfs on", store)?;
     for (n, path) in paths.iter().enumerate() {
         let name = n.to_string();
-        rustix::fs::symlinkat(NOWHERE, &tmpfs, &name).at("make the link that hides", path)?;
+        rustix::fs::symlinkat(STAND_IN, &tmpfs, &name).at("make the link that hides", path)?;
         let never = Timestamps { last_access: NEVER, last_modification: NEVER };
         rustix::fs::utimensat(&tmpfs, &name, &never, AtFlags::SYMLINK_NOFOLLOW)
             .at("set the time of the link that hides", path)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::terms::Closing;
 use crate::capture::Hide;
-use crate::settings::{From, Holds, Secret};
+use crate::settings::{From, Holds, Secret, names_private_key};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
@@ -76,7 +76,10 @@ fn keys_below(path: &Path) -> Vec<PathBuf> {
     let secret = below.filter_map(|entry| match entry {
         Ok(entry) if entry.file_type().is_dir() => None,
         // What a link leads to.
-        Ok(entry) => entry.path().canonicalize().ok().filter(|path| has(path, Holds::PrivateKeys)),
+        Ok(entry) => {
+            let is_named = names_private_key(entry.file_name().as_encoded_bytes());
+            entry.path().canonicalize().ok().filter(|path| is_named && path.is_file() || has(path, Holds::PrivateKeys))
+        }
         Err(error) => error.path().map(Path::to_path_buf),
     });
     secret.collect()

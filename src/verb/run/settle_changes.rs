@@ -3,11 +3,11 @@
 use super::hints;
 use super::terms::{Then, Wanted};
 use super::value::{Beyond, Closed, Dangerous, Fate, Of, Passed, Ran};
-use crate::capture::{HIDDEN, Held, Network};
+use crate::capture::{Held, Network};
 use crate::error::Error;
 use crate::session::{Coverage, Ending, How, Locked, Session, Store, prune_sessions};
 use crate::settings::Entry;
-use crate::tree::{State, What};
+use crate::tree::is_stand_in;
 use crate::verb::commit::commit_run;
 use crate::verb::desk::Desk;
 use crate::verb::discard::free_overdue;
@@ -100,8 +100,7 @@ fn tell_of_stand_ins(desk: &Desk, session: &Session, held: &Held) -> Result<(), 
         return Ok(());
     }
     let changes = session.changes()?;
-    let is_stand_in = |state: &State| matches!(&state.what, What::Symlink { target } if **target == *HIDDEN.as_bytes());
-    let mut found = changes.list.iter().filter(|change| change.after.as_ref().is_some_and(is_stand_in));
+    let mut found = changes.list.iter().filter(|change| is_stand_in(&change.after));
     if let Some(first) = found.next() {
         desk.caller.tell(Fact::Warning(&error::stand_ins(&first.path, found.count())));
     }
