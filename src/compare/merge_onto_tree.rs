@@ -48,7 +48,7 @@ pub fn onto(session: &Session, (change, side): (&Change, Side), sources: &mut So
         return Ok(MergeResult::Conflict(not_both(Some(&now))));
     }
     let Some(base) = session.original(change)? else {
-        return Ok(MergeResult::Conflict("no copy of it from before the run is kept (capture.keep_before)".into()));
+        return Ok(MergeResult::Conflict(no_original(session, change)?));
     };
     let base = read_text(&base, &change.path)?;
     let Content::File(mine) = sources.content_now(&change.path) else {
@@ -137,6 +137,16 @@ fn merged(base: &[u8], mine: Vec<u8>, theirs: &[u8], (now, meta): (State, Meta))
 }
 
 /// The reason why there is nothing to merge, with what is on the tree.
+/// The reason why the session keeps no original of a change.
+fn no_original(session: &Session, change: &Change) -> Result<String, Error> {
+    let why = match session.run()? {
+        _ if change.marks.foreign => "it was changed while the command ran, so there is no copy of it from before",
+        Some(run) if run.keeps_nothing_before => "no copy of it from before the run is kept (capture.keep_before)",
+        _ => "no copy of it from before the run is kept: it was too large, open for writing, or one of too many",
+    };
+    Ok(why.to_owned())
+}
+
 fn not_both(now: Option<&State>) -> String {
     let there = now.map_or_else(|| "nothing".to_owned(), |now| format!("a {}", sort_word(now.sort())));
     format!("only texts that both sides changed are merged, and the tree has {there} there")

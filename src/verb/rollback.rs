@@ -131,7 +131,7 @@ fn part(desk: &Desk, store: &Store, session: &Locked, call: &Rollback) -> Result
         return Ok(Part::Plain);
     }
     if !against.is_empty() {
-        return Err(error::do_not_merge(session.id(), against));
+        return Err(error::do_not_merge(session.id(), against, false));
     }
     if pieces.is_empty() {
         desk.caller.tell(Fact::NothingOnTree(session.id()));

@@ -439,6 +439,24 @@ fn without_what_it_was_made_of_nothing_is_merged() {
     });
 }
 
+#[test]
+fn a_file_that_was_changed_while_the_command_ran_does_not_merge_and_force_keeps_what_is_there() {
+    each(|desk| {
+        desk.made(SETUP);
+        let id = desk.meanwhile("echo end >> a; echo three >> b", "sed -i 's/^7$/seven/' a");
+        let said = desk.recant(&format!("commit {id} --merge")).with(3);
+        let told = said.stderr().replace("\n        ", " ");
+        assert!(told.contains("a: it was changed while the command ran, so there is no copy of it from before"), "{said}");
+        assert!(told.contains("name the other paths, or --force goes on") && !told.contains("keep_before"), "{said}");
+        // What it says helps.
+        desk.recant(&format!("commit {id} b")).ok();
+        desk.recant(&format!("commit {id} --force")).ok();
+        assert!(desk.world.read("a").ends_with("20\nend\n") && !desk.world.read("a").contains("seven"));
+        desk.recant(&format!("rollback {id}")).ok();
+        assert!(desk.world.read("a").contains("seven"));
+    });
+}
+
 /// Random texts, random edits of them, committed in random parts, with a choice now and then to discard one: what is on the tree at the end
 /// is what was held, and the way back goes through every state there was.
 #[test]

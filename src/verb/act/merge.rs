@@ -32,12 +32,16 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     let asked = |change: &Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
     let (mut choices, mut rest, mut against, mut nows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut by_force_alone = false;
     let mut sources = Sources::of(session)?;
     let out = changes.list.iter().zip(&sides).filter(|(_, side)| !side.is_in());
     for (change, side) in out.filter(|(change, _)| asked(change)) {
         match onto(session, (change, *side), &mut sources)? {
             MergeResult::Same => rest.push(change.path.clone()),
-            MergeResult::Conflict(why) => against.push(Against { path: change.path.to_string(), why }),
+            MergeResult::Conflict(why) => {
+                by_force_alone |= change.marks.foreign;
+                against.push(Against { path: change.path.to_string(), why });
+            }
             MergeResult::Merged(both) => {
                 let MergedChange { before, after, content, now } = *both;
                 nows.push(now);
@@ -47,7 +51,7 @@ pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, pa
     }
     drop(sources);
     if !against.is_empty() {
-        return Err(error::do_not_merge(session.id(), against));
+        return Err(error::do_not_merge(session.id(), against, by_force_alone));
     }
     if choices.is_empty() {
         return Ok(Vec::new());

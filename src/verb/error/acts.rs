@@ -117,8 +117,8 @@ pub fn untold(error: &Error, of: &Id, part: &Id) -> Error {
         .with_remedy(command("recover") + " records it, and so does the next verb that changes something")
 }
 
-/// The error for changes that do not merge.
-pub fn do_not_merge(id: &Id, against: Vec<Against>) -> Error {
+/// The error for changes that do not merge. `by_force_alone`: an edit of the file helps nothing, as it was changed while the command ran.
+pub fn do_not_merge(id: &Id, against: Vec<Against>, by_force_alone: bool) -> Error {
     let tail = id.tail();
     let shows = command(format_args!("diff {tail} --conflicts"));
     let message = match &against[..] {
@@ -126,9 +126,9 @@ pub fn do_not_merge(id: &Id, against: Vec<Against>) -> Error {
         many => format!("cannot merge {tail}: {} paths do not merge", many.len()),
     };
     let paths = if against.len() > 1 { against } else { Vec::new() };
-    Error::new(Kind::Conflict, message)
-        .with_rows(paths)
-        .with_remedy(shows + " shows both sides; name the other paths, or edit one side")
+    let or = if by_force_alone { "--force goes on, and keeps a copy of what it overwrites" } else { "edit one side" };
+    let remedy = shows + words(format_args!(" shows both sides; name the other paths, or {or}"));
+    Error::new(Kind::Conflict, message).with_rows(paths).with_remedy(remedy)
 }
 
 /// The error for a merge of blocks.
