@@ -246,6 +246,24 @@ fn a_path_that_another_agent_has_changed_since_stays_and_that_turn_is_named() {
 }
 
 #[test]
+fn an_undo_says_what_may_have_gone_back_with_it_only_for_what_a_command_changed() {
+    let world = world();
+    let agent = Agent::begin(&world, "claude", "s");
+    let told = "this also restores any edit you made while a command ran";
+    agent.prompt("edit");
+    agent.edit("README", "agent\n");
+    agent.stop();
+    pause();
+    let said = world.recant("agent undo -y").ok();
+    assert!(!said.stderr().contains(told), "{said}");
+    agent.prompt("run");
+    agent.shell("echo agent > run.sh");
+    agent.stop();
+    let said = world.recant("agent undo -y").ok();
+    assert!(said.stderr().contains(told), "{said}");
+}
+
+#[test]
 fn a_turn_that_was_interrupted_goes_back_too_but_not_what_its_last_command_may_have_done() {
     let world = world();
     let agent = Agent::begin(&world, "claude", "s");

@@ -58,8 +58,9 @@ pub fn say(out: &Out, taken: &TakenBack) {
     taken.built.iter().for_each(|built| say_built(out, taken, built));
     if let Some(id) = &taken.session {
         out.note(format_args!("to undo this: {}", command(format_args!("rollback {}", id.tail()))));
+        // An edit cannot be told from what the command wrote.
         if taken.by_commands {
-            out.note("this also restores what you saved while a command ran");
+            out.note("this also restores any edit you made while a command ran");
         }
         say_conversation(out, taken);
     }
