@@ -527,10 +527,45 @@ fn a_summary_says_what_git_did_and_has_what_git_tracks_by_itself() {
         let groups = desk.recant("diff last --stat --json").ok().json()["summary"]["groups"].clone();
         let git = json!([
             {"act": "head"},
-            {"act": "branch_moved", "branch": "main"},
+            {"act": "commits_lost", "branch": "main"},
+            {"act": "branch_moved", "branch": "main", "why": "commit (amend): 2"},
             {"act": "branch_deleted", "branch": "other"}
         ]);
         assert_eq!(groups[0]["git"], git, "{groups}");
+    });
+}
+
+#[test]
+fn the_loss_of_history_stands_before_all_else() {
+    each_with_git(|desk| {
+        desk.bare(&desk.world.tree(), "for n in 1 2 3; do echo c$n > f; git commit -qam c$n; done");
+        let lost = |script: &str, history: &str, group: &str| {
+            desk.held("-n s", &format!("{script}; mkdir -p .git/hooks; echo x > .git/hooks/post-merge")).run().ok();
+            let said = desk.recant("diff s --stat").ok().stdout();
+            let line = said.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(line, format!(".git/ | history: {history}"), "{said}");
+            assert!(said.contains(group), "{said}");
+            for shows in ["show s", "commit s --dry-run"] {
+                let said = desk.recant(shows).ok();
+                let told = said.stdout() + &said.stderr();
+                let at = |words: &str| told.find(words).unwrap_or_else(|| panic!("{shows}: {words}: {said}"));
+                assert!(at(history) < at("post-merge"), "{said}");
+            }
+            desk.recant("discard s -y").ok();
+        };
+        lost("git reset -q --hard HEAD~3", "main loses commits", "main moved (reset: moving to HEAD~3");
+        lost(
+            "git reset -q --hard HEAD~1; echo new > new; git add new; git commit -qm new",
+            "main loses commits",
+            "main moved (commit: new), 1 commit",
+        );
+        let anew = "rm -rf .git; git init -qb main; git add .; git -c user.name=a -c user.email=a@b commit -qm all";
+        lost(anew, "main is replaced", "main moved (commit (initial)");
+        // What goes forward loses nothing.
+        desk.run("git checkout -qb topic; echo t > t; git add t; git commit -qm t; git checkout -q main; git merge -q topic")
+            .ok();
+        let said = desk.recant("diff last --stat").ok().stdout();
+        assert!(!said.contains("history") && said.contains("main moved (merge t"), "{said}");
     });
 }
 

@@ -368,6 +368,8 @@ const RIGHT_LOOKS: &[(&str, &str, &str)] = &[
     ("src/face/program/complete.rs", "snapshot ", "a verb's name"),
     ("src/snapshot/agent_cover.rs", "gitdir: ", "git's"),
     ("src/tree/git_head.rs", "ref: ", "git's"),
+    ("src/compare/summary/reflog.rs", "reset: moving to ", "git's log"),
+    ("src/compare/summary/reflog.rs", "onto {}", "git's log"),
     ("src/face/program/misuse.rs", "error: ", "clap's words"),
     ("src/face/program/misuse.rs", "starts_with(\"--\")", "an option, as it was typed"),
     ("src/error.rs", " (os error", "the words of the standard library"),

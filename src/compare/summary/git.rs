@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::super::renames::Open;
 use super::super::sources::{Content, End};
+use super::reflog::{Fate, Reflog};
 use crate::error::Error;
 use crate::fs::AbsPath;
 use crate::session::{Change, Sort};
@@ -37,8 +38,16 @@ pub enum GitAct {
     },
     /// A branch is new.
     BranchCreated { branch: String },
-    /// A branch leads to another commit, and not by commits alone.
-    BranchMoved { branch: String },
+    /// A branch leads to another commit, and not by commits alone; with what its log says about that.
+    BranchMoved {
+        branch: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// Commits that a branch had are no longer on it.
+    CommitsLost { branch: String },
+    /// A branch is another one of the same name: its log is gone, or begins anew.
+    HistoryReplaced { branch: String },
     /// A branch is gone.
     BranchDeleted { branch: String },
     /// So many tags came, went or moved.
@@ -51,6 +60,13 @@ pub enum GitAct {
     Begun { what: &'static str },
     /// Another content is to be committed.
     Index,
+}
+
+impl GitAct {
+    /// True if commits are lost by it.
+    pub fn loses(&self) -> bool {
+        matches!(self, Self::CommitsLost { .. } | Self::HistoryReplaced { .. })
+    }
 }
 
 /// Files and directories that are there as long as something goes on.
@@ -157,14 +173,7 @@ impl Files<'_, '_> {
         let (mut tags, mut remotes) = (0, BTreeSet::new());
         for (name, [before, after]) in moved {
             if let Some(branch) = name.strip_prefix("refs/heads/").map(str::to_owned) {
-                let count = if after.is_some() { self.commits(&format!("logs/{name}"))? } else { 0 };
-                acts.extend(match (before, after, count) {
-                    (_, None, _) => Some(GitAct::BranchDeleted { branch: branch.clone() }),
-                    (None, ..) if !is_new || count == 0 => Some(GitAct::BranchCreated { branch: branch.clone() }),
-                    (Some(_), _, 0) => Some(GitAct::BranchMoved { branch: branch.clone() }),
-                    _ => None,
-                });
-                acts.extend((count > 0).then_some(GitAct::Commits { branch: Some(branch), count }));
+                self.branch(branch, [before.as_deref(), after.as_deref()], is_new, acts)?;
             } else if name.starts_with("refs/tags/") {
                 tags += 1;
             } else if let Some((remote, _)) = name.strip_prefix("refs/remotes/").and_then(|name| name.split_once('/')) {
@@ -176,17 +185,52 @@ impl Files<'_, '_> {
         Ok(())
     }
 
+    /// Adds what became of a branch that leads elsewhere.
+    fn branch(
+        &mut self,
+        branch: String,
+        [from, to]: [Option<&str>; 2],
+        is_new: bool,
+        acts: &mut Vec<GitAct>,
+    ) -> Result<(), Error> {
+        let Some(to) = to else {
+            acts.push(GitAct::BranchDeleted { branch });
+            return Ok(());
+        };
+        let [before, after] = self.log(&format!("logs/refs/heads/{branch}"))?;
+        let log = Reflog::of(&before, &after);
+        let (count, why) = (log.commits(), log.why().map(str::to_owned));
+        let fate = from.map(|from| log.fate(from, to));
+        acts.extend(match fate {
+            Some(Fate::Lost) => Some(GitAct::CommitsLost { branch: branch.clone() }),
+            Some(Fate::Replaced) => Some(GitAct::HistoryReplaced { branch: branch.clone() }),
+            _ => None,
+        });
+        acts.extend(match fate {
+            None => (!is_new || count == 0).then(|| GitAct::BranchCreated { branch: branch.clone() }),
+            Some(Fate::Lost | Fate::Replaced) => Some(GitAct::BranchMoved { branch: branch.clone(), why }),
+            Some(_) => (count == 0).then(|| GitAct::BranchMoved { branch: branch.clone(), why }),
+        });
+        acts.extend((count > 0).then_some(GitAct::Commits { branch: Some(branch), count }));
+        Ok(())
+    }
+
     /// The number of commits that were added to a log, amended ones aside.
     fn commits(&mut self, log: &str) -> Result<usize, Error> {
-        let Some(bytes) = self.bytes(log, End::After)? else { return Ok(0) };
-        let before = self.files.get(log).and_then(|i| self.changes[*i].before.object.as_ref()).map_or(0, |state| state.size());
-        let added = usize::try_from(before).ok().and_then(|before| bytes.get(before..)).unwrap_or_default();
-        let text = String::from_utf8_lossy(added);
-        let messages = text.lines().filter_map(|line| line.split_once('\t')).map(|(_, message)| message);
-        let is_commit = |message: &&str| {
-            let word = message.split_once(':').map_or("", |(word, _)| word);
-            matches!(word, "commit" | "commit (initial)" | "commit (merge)" | "commit (cherry-pick)" | "cherry-pick" | "revert")
-        };
-        Ok(messages.filter(is_commit).count())
+        let [before, after] = self.log(log)?;
+        Ok(Reflog::of(&before, &after).commits())
+    }
+
+    /// The text of a log before and after; empty where it is not there, or did not change.
+    fn log(&mut self, name: &str) -> Result<[String; 2], Error> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let [before, after] = [self.bytes(name, End::Before)?, self.bytes(name, End::After)?];
+        let after = after.unwrap_or_default();
+        if let Some(before) = before {
+            return Ok([text(&before), text(&after)]);
+        }
+        // What was there before is no longer kept.
+        let size = self.files.get(name).and_then(|i| self.changes[*i].before.object.as_ref()).map_or(0, |state| state.size());
+        Ok([String::new(), text(after.get(usize::try_from(size).unwrap_or(usize::MAX)..).unwrap_or_default())])
     }
 }

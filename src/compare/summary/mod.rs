@@ -6,6 +6,7 @@
 mod git;
 mod kind;
 mod known_places;
+mod reflog;
 mod tracked;
 
 use std::cell::OnceCell;

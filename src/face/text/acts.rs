@@ -295,6 +295,7 @@ fn list_rows(call: &Call, acted: &Acted, whole: &str) {
     // What gives rights must not be missed.
     let rights = rows.iter().take_while(|row| Danger::place(row.danger) == 0).count();
     let listed = if out.is_quiet() { &rows[..rights] } else { &rows[..] };
+    summary::print_histories(out, &summary);
     out.first_of(listed.iter().copied().map(row), whole);
     summary::print(out, &summary, whole);
     let shown = cut(listed.len(), out.limit()).0;

@@ -93,6 +93,9 @@ fn show_steps(out: &Out, id: &Id, steps: &[Unseen]) {
 
 /// Shows what would be committed.
 fn show_summary(out: &Out, id: &Id, summary: &Summary) {
+    for (name, words) in super::summary::histories(out, summary) {
+        out.say(format_args!("  {name}  {words}"));
+    }
     for single in summary.changes.iter().take(PATHS) {
         let danger = single.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
         out.say(format_args!("  {:<9} {}{danger}", single.change.word(), out.shown(&single.path)));
@@ -106,6 +109,9 @@ fn show_summary(out: &Out, id: &Id, summary: &Summary) {
 fn show_rows(out: &Out, would: &Report, id: &Id, summed: Option<&(Summary, Vec<&engine::Row>)>) {
     let mut rows = summed.map_or_else(|| would.rows.iter().collect(), |(_, rows)| rows.clone());
     rows.sort_by_key(|row| Danger::place(row.danger));
+    for (name, words) in summed.map(|(summary, _)| super::summary::histories(out, summary)).unwrap_or_default() {
+        out.say(format_args!("  {name}  {words}"));
+    }
     for row in rows.iter().take(PATHS) {
         let danger = row.danger.map_or_else(String::new, |danger| format!("  ({danger})"));
         out.say(format_args!("  {:<9} {}{danger}", row.done.word(), out.shown(&row.path)));

@@ -72,6 +72,7 @@ fn print_changes(
         return;
     }
     call.out.line("");
+    summary.into_iter().for_each(|summary| summary::print_histories(&call.out, summary));
     let (shown, more) = cut(listed.len(), call.out.limit());
     let mut rows: Vec<[String; 5]> = listed[..shown].iter().map(|i| row(*i)).collect();
     figures::fit(&mut rows, call.out.width(), &[Flexible::path(4, 20)]);

@@ -36,6 +36,23 @@ impl Together {
 /// The least columns of words before counts, and the most of a branch's name where there is not much room.
 const LEAST: usize = 12;
 const BRANCH: usize = 16;
+/// The most columns of what git's log says about a branch, and where there is not much room.
+const WHY: [usize; 2] = [40, 24];
+
+/// The repositories whose branches lose commits, with the words for that: it stands with what is dangerous.
+pub fn histories(out: &Out, summary: &Summary) -> Vec<(String, String)> {
+    let of = |group: &Group| {
+        let said: Vec<String> = group.git.iter().filter(|act| act.loses()).map(|act| words_of(act, usize::MAX)).collect();
+        let said = said.join(", ");
+        (!said.is_empty()).then(|| (name(out, group), format!("history: {said}")))
+    };
+    summary.groups.iter().filter_map(of).collect()
+}
+
+/// Prints these, a line each.
+pub fn print_histories(out: &Out, summary: &Summary) {
+    histories(out, summary).iter().for_each(|(name, words)| out.line(format_args!("{name}  {words}")));
+}
 
 /// Names all that is told together, and says what it is: a line each.
 pub fn lines(out: &Out, summary: &Summary) -> Vec<Together> {
@@ -109,6 +126,7 @@ fn acts(all: &[GitAct], most: usize) -> Vec<String> {
     let words = |act: &GitAct| match act {
         GitAct::Head { branch } if is_new(branch) => None,
         GitAct::BranchCreated { branch } if has_commits(branch) => None,
+        act if act.loses() => None,
         GitAct::Commits { branch: Some(name), count } if is_new(&Some(name.clone())) => {
             Some(format!("{} on new branch {}", figures::count(*count as u64, "commit"), named(name, most)))
         }
@@ -137,7 +155,13 @@ fn words_of(act: &GitAct, most: usize) -> String {
         GitAct::Commits { branch: Some(branch), count: n } => format!("{} on {}", count(n, "commit"), named(branch, most)),
         GitAct::Commits { branch: None, count: n } => format!("{} on no branch", count(n, "commit")),
         GitAct::BranchCreated { branch } => format!("new branch {}", named(branch, most)),
-        GitAct::BranchMoved { branch } => format!("{} moved", named(branch, most)),
+        GitAct::BranchMoved { branch, why } => {
+            let room = if most > BRANCH { WHY[0] } else { WHY[1] };
+            let why = why.as_ref().map_or_else(String::new, |why| format!(" ({})", named(why, room)));
+            format!("{} moved{why}", named(branch, most))
+        }
+        GitAct::CommitsLost { branch } => format!("{} loses commits", named(branch, most)),
+        GitAct::HistoryReplaced { branch } => format!("{} is replaced", named(branch, most)),
         GitAct::BranchDeleted { branch } => format!("branch {} deleted", named(branch, most)),
         GitAct::Tags { count: n } => count(n, "tag"),
         GitAct::Fetched { remote } => format!("branches of {}", named(remote, most)),

@@ -127,13 +127,13 @@ fn fold(call: &Call, args: &args::Diff, compared: &mut Compared<'_>) -> Result<(
         // What came back elsewhere may be in a new directory.
         compared.chosen = summary.outside_of_groups();
         let (lines, changes) = (summary::groups(&call.out, &summary), summary.grouped());
-        return Ok((Together { lines, changes, full, remarks: Vec::new() }, summary.times));
+        let histories = summary::histories(&call.out, &summary);
+        return Ok((Together { lines, histories, changes, full, remarks: Vec::new() }, summary.times));
     }
     if *stat {
         compared.chosen = summary.singles();
-        let together =
-            Together { lines: summary::lines(&call.out, &summary), changes: summary.folded(), full, remarks: Vec::new() };
-        return Ok((together, summary.times));
+        let (lines, histories) = (summary::lines(&call.out, &summary), summary::histories(&call.out, &summary));
+        return Ok((Together { lines, histories, changes: summary.folded(), full, remarks: Vec::new() }, summary.times));
     }
     compared.chosen = summary.outside_of_groups();
     Ok((Together { remarks: remarks(call, &summary, &full), ..Together::default() }, summary.times))
@@ -164,8 +164,9 @@ fn say_left_out(call: &Call, top: &AbsPath, count: usize) {
 fn remarks(call: &Call, summary: &Summary, full: &str) -> Vec<String> {
     let dangers: Vec<_> = summary.changes.iter().filter_map(|single| Some((&single.path, single.danger?))).collect();
     let (shown, more) = cut(dangers.len(), call.out.limit());
-    let mut remarks: Vec<String> =
-        dangers[..shown].iter().map(|(path, why)| format!("{}: {why}", call.out.shown(path))).collect();
+    let histories = summary::histories(&call.out, summary).into_iter().map(|(name, words)| format!("{name}: {words}"));
+    let dangers = dangers[..shown].iter().map(|(path, why)| format!("{}: {why}", call.out.shown(path)));
+    let mut remarks: Vec<String> = histories.chain(dangers).collect();
     if more > 0 {
         remarks.push(format!("{} more that others run or obey, or that give rights", figures::count(more as u64, "path")));
     }

@@ -25,6 +25,8 @@ pub struct Row {
 #[derive(Default)]
 pub struct Together {
     pub lines: Vec<Many>,
+    /// Repositories that lose commits, with the words for it.
+    pub histories: Vec<(String, String)>,
     /// The number of changes in them.
     pub changes: u64,
     /// The command that gives each a line.
@@ -40,11 +42,12 @@ pub fn table(call: &Call, mut rows: Vec<Row>, together: Together, whole: &str) {
     let (count, more) = cut(rows.len(), call.out.limit());
     let (shown, others) = rows.split_at(count);
     let groups: Vec<Row> = together.lines.into_iter().map(Row::of_many).collect();
+    let histories: Vec<Row> = together.histories.into_iter().map(Row::of_history).collect();
     let (some, groups_more) = cut(groups.len(), call.out.limit());
     let groups = &groups[..some];
     let counted = || shown.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b);
     let most = counted().max().unwrap_or(0);
-    let parts = Columns::of(call.out.width(), || shown.iter().chain(groups), most);
+    let parts = Columns::of(call.out.width(), || histories.iter().chain(shown).chain(groups), most);
     let Columns { name, graph: room, digits, .. } = parts;
     let print = |row: &Row| {
         let what = match &row.what {
@@ -60,7 +63,7 @@ pub fn table(call: &Call, mut rows: Vec<Row>, together: Together, whole: &str) {
             call.out.line(format_args!(" {} | {}", " ".repeat(name), shortened(notes, parts.rest())));
         }
     };
-    shown.iter().for_each(print);
+    histories.iter().chain(shown).for_each(print);
     if more > 0 {
         call.out.line(format_args!(" {}", figures::more(more, whole)));
     }
@@ -78,6 +81,10 @@ pub fn table(call: &Call, mut rows: Vec<Row>, together: Together, whole: &str) {
 }
 
 impl Row {
+    fn of_history((path, words): (String, String)) -> Self {
+        Self { path, what: Err(words), notes: None, danger: None, many: None }
+    }
+
     fn of_many(many: Many) -> Self {
         Self { path: many.name.clone(), what: Err(many.whole()), notes: None, danger: None, many: Some(many) }
     }
