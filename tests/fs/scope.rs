@@ -232,7 +232,7 @@ fn undo_names_what_is_held_and_leaves_the_acts_of_others_to_them() {
     world.stage_write(&held, "b", "new");
     let said = world.recant("undo -y").with(1);
     assert_snapshot!(on_stderr(&said, 1), @"
-    recant: the newest act is held in session <id2~>: recant discard <id2~>
+    recant: the newest changes are only held, in session <id2~>: recant discard <id2~>
             nothing was changed
             the one before it: recant undo <id1~>
     ");

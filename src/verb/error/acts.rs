@@ -367,7 +367,7 @@ pub fn newest_is(id: &Id, verb: Option<&str>, on: Option<u32>) -> String {
         Some(verb) => format!("the newest act is {verb} of session {tail}: {}", command(format_args!("rewind {tail} STEP"))),
         None => {
             let back = on.map_or(format!("discard {tail}"), |on| format!("rewind {tail} {on}"));
-            format!("the newest act is held in session {tail}: {}", command(back))
+            format!("the newest changes are only held, in session {tail}: {}", command(back))
         }
     }
 }
