@@ -97,6 +97,7 @@ fn words_of_other_programs_and_bare_commands_get_recant_s_way() {
         ("rm last", "recant discard ID drops what is held"),
         ("revert", "recant undo takes back what was committed"),
         ("snapshot rm 3", "recant prune --snapshots --number N drops one"),
+        ("snapshot restore", "recant snapshot list shows the numbers"),
         ("--store=/srv/s reset", "recant --store /srv/s discard ID drops what is held"),
         ("-Hweb1 restore --store s", "recant -H web1 --store s snapshot restore N restores a directory"),
         ("--host web1 session rm", "recant -H web1 session delete ID PATH stages a deletion"),

@@ -42,12 +42,16 @@ pub fn misused(mut error: clap::Error, args: &[OsString]) -> Ended {
     Ended::With(Kind::Usage)
 }
 
-/// Names recant's way to what an unknown verb means elsewhere.
+/// Names recant's way to what an unknown verb means elsewhere, and where to find a number that is missing.
 fn tips(error: &clap::Error, args: &[OsString]) -> Vec<String> {
     const IS_REAL: &str = "undo takes back what was committed";
     const HELD: &str = "discard ID drops what is held";
     if let Some(run) = held_program(error, args) {
         return vec![run];
+    }
+    if lacks_snapshot(error, args) {
+        set_call(call_options(args));
+        return vec![format!("{} shows the numbers", command("snapshot list"))];
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return Vec::new() };
     let before: Vec<&OsString> = args.iter().skip(1).take_while(|arg| **arg != **word).collect();
@@ -90,6 +94,13 @@ fn held_program(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let words: Vec<_> = args[at..].iter().map(|word| shell_word(word.as_bytes())).collect();
     set_call(call_options(args));
     Some(command(format_args!("run --session NAME -- {}", words.join(" "))).into())
+}
+
+/// True if the number of a snapshot is missing.
+fn lacks_snapshot(error: &clap::Error, args: &[OsString]) -> bool {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return false };
+    let is_missing = error.kind() == ErrorKind::MissingRequiredArgument && missing.iter().any(|name| name == "<N>");
+    is_missing && args.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "snapshot")
 }
 
 /// The options without which a tip would be of another machine or store: `-H web1 --store DIR`.
