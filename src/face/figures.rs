@@ -61,8 +61,8 @@ impl Flexible {
 }
 
 /// Shortens rows to `width` columns in a [`table`]: makes the first of the `flexible` columns as narrow as allowed, then the next. If
-/// that is not enough, the rows stay too wide.
-pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[Flexible]) {
+/// that is not enough, the rows stay too wide: by so many columns.
+pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[Flexible]) -> usize {
     let mut widths = [0; N];
     for row in &*rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -79,6 +79,7 @@ pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[F
             rows.iter_mut().for_each(|row| row[*column] = by(&row[*column], widths[*column]));
         }
     }
+    excess
 }
 
 /// A line of a [`table`] that may still be too wide after [`fit`]: its end goes.

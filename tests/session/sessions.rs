@@ -1480,9 +1480,26 @@ fn no_line_of_list_or_log_is_wider_than_the_terminal_with_names_agents_and_comma
                 let lines = said.stdout();
                 let titles = lines.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
                 assert_eq!(titles, ["ID", "STATUS", "CHANGES", "SIZE", "CHANGED", "NAME", "AGENT", "COMMAND"], "{said}");
-                assert!(lines.contains("a-…") && lines.contains("sh -c"), "{said}");
+                assert!(lines.contains("a-n…") && lines.contains("sh -c"), "{said}");
             }
         }
+    }
+}
+
+#[test]
+fn a_short_name_is_whole_in_eighty_columns() {
+    let Some(world) = common::can_run().then(World::new) else { return println!("skipped: lists of runs: no run works here") };
+    let long = "echo a-long-command > f; exit 3";
+    world
+        .call(["run", "-q", "-n", "risky-change", "--", "sh", "-c", long])
+        .env("RECANT_AGENT", "an-agent-of-some-length")
+        .run()
+        .with(3);
+    for words in ["list --all", "log"] {
+        let said = world.call(words.split(' ')).env("COLUMNS", "80").run().ok();
+        assert!(said.stdout().lines().last().unwrap().contains("  risky-change  "), "{words}: {said}");
+        assert!(said.stdout().lines().all(|line| line.chars().count() <= 80), "{words}: {said}");
+        world.recant("commit risky-change -y").ok();
     }
 }
 

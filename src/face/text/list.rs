@@ -143,13 +143,15 @@ fn print(call: &Call, listed: &[Row], directories: bool) {
     });
     let mut rows: Vec<[String; 9]> = std::iter::once(title).chain(rows).collect();
     let (path, words) = (Flexible::path, Flexible::words);
-    let (status, project, name, agent, command) = (1, 5, 6, 7, 8);
+    let (status, size, project, name, agent, command) = (1, 3, 5, 6, 7, 8);
     let usual = [words(command, 20), path(project, 14), path(name, 12), words(command, 8), path(agent, 8), path(project, 8)];
-    // Where that is not enough: down to the titles, and a status to its first words.
-    let narrow =
-        [path(name, 8), path(project, 7), words(command, 7), path(agent, 5), words(status, 11), path(name, 4), words(status, 9)];
+    // Where that is not enough: down to the titles, and a status to its first words; then without sizes.
+    let narrow = [path(project, 7), words(command, 7), path(agent, 5), words(status, 11)];
     let width = call.out.width();
-    figures::fit(&mut rows, width, &[&usual[..], &narrow].concat());
+    if figures::fit(&mut rows, width, &[&usual[..], &narrow].concat()) > 0 {
+        rows.iter_mut().for_each(|row| row[size].clear());
+        figures::fit(&mut rows, width, &[words(status, 9), path(name, 4)]);
+    }
     let (left, right) = (Side::Left, Side::Right);
     let sides = [left, left, right, right, left, left, left, left, left];
     let mut lines = figures::table(sides, &rows).map(|line| figures::within(&line, width));

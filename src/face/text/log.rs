@@ -105,7 +105,10 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
     let mut rows: Vec<[String; 8]> = entries[..first].iter().map(|of| row(of, me)).collect();
     let (path, words) = (Flexible::path, Flexible::words);
     let width = call.out.width();
-    figures::fit(&mut rows, width, &[words(7, 8), path(6, 6), path(5, 8), words(4, 8), path(5, 5), words(7, 4), path(6, 4)]);
+    if figures::fit(&mut rows, width, &[words(7, 8)]) > 0 {
+        rows.iter_mut().zip(entries).for_each(|(row, of)| row[0] = figures::time(of.entry.time, false));
+        figures::fit(&mut rows, width, &[path(6, 12), path(5, 8), words(4, 8), path(5, 5), words(7, 4), path(6, 4)]);
+    }
     let left = Side::Left;
     let sides = [left, left, left, Side::Right, left, left, left, left];
     for (line, Row { entry, .. }) in figures::table(sides, &rows).zip(entries) {
