@@ -13,7 +13,7 @@ use super::resolve::standing::Standing;
 use super::resolve::standing::cut_off;
 use crate::error::Error;
 use crate::fs::{AbsPath, Fs};
-use crate::session::{Broken, Header, Id, Session, Size, Status, Store, is_awaited, is_needed, run_in_place, sizes};
+use crate::session::{Broken, Failed, Header, Id, Session, Size, Status, Store, is_awaited, is_needed, run_in_place, sizes};
 use crate::snapshot::{Fault, Series, bytes_used as used_by_snapshots, series as snapshots};
 
 /// A store, and what others know of it.
@@ -40,6 +40,8 @@ pub struct Overview {
     pub snapshots: Snapshots,
     /// The sessions, and runs on the real tree, that were cut off.
     pub interrupted: Vec<Id>,
+    /// The pending sessions whose newest command was cut off.
+    pub cut_off: Vec<Id>,
     /// Sessions with paths where an interrupted operation could not be taken back.
     #[serde(serialize_with = "ids")]
     pub left: Vec<Header>,
@@ -139,6 +141,7 @@ pub fn status(known: Known<'_>) -> Result<Overview, Error> {
         })?,
         snapshots,
         interrupted,
+        cut_off: of(store, |store| Ok(runs_cut_off(store, &headers)))?,
         left: headers.iter().filter(|header| !header.left.is_empty() && header.discarded.is_none()).cloned().collect(),
         unconfirmed: of(store, waiting)?,
         damaged,
@@ -150,6 +153,13 @@ pub fn status(known: Known<'_>) -> Result<Overview, Error> {
 /// A fact about a store; of none yet, nothing.
 fn of<T: Default>(store: Option<&Store>, look: impl FnOnce(&Store) -> Result<T, Error>) -> Result<T, Error> {
     store.map_or_else(|| Ok(T::default()), look)
+}
+
+/// The sessions whose newest command was cut off, collected or not. One that is gone meanwhile is none.
+fn runs_cut_off(store: &Store, headers: &[Header]) -> Vec<Id> {
+    let is_cut_off =
+        |header: &&Header| Standing::of(store, header, &[]).is_ok_and(|standing| standing.failed == Some(Failed::CutOff {}));
+    headers.iter().filter(is_cut_off).map(|header| header.id.clone()).collect()
 }
 
 fn old_pending(headers: &[Header]) -> Vec<Header> {

@@ -671,8 +671,12 @@ fn recover_names_the_runs_that_were_cut_off_and_commit_of_a_part_waits_until_som
         };
         let id = cut();
         let held = format!("the run of session {id} was cut off; what it had changed is held: 2 changes\n");
+        let told =
+            format!("{:<12} {}: what its command had changed is held: recant show", "cut off", id.rsplit('-').next().unwrap());
+        let tells = || desk.recant("status").ok().stdout().contains(&told);
+        assert!(tells(), "before anything recovers it");
         assert_eq!(desk.recant("recover").ok().stdout(), held);
-        assert_eq!(desk.status(&id), "pending");
+        assert_eq!((desk.status(&id), tells()), ("pending".into(), true));
         let said = desk.recant("recover").ok();
         assert!(said.stdout().is_empty() && said.stderr().contains("nothing was interrupted"), "{said}");
         let id = cut();

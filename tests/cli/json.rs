@@ -77,8 +77,8 @@ impl Shapes {
 }
 
 /// Lists of what went wrong or was left out, which a scene without trouble has none of.
-const OF_TROUBLE: &str =
-    "damaged faults notes skipped kept left passed refused warnings unread exclude files presets failed old_pending pruned";
+const OF_TROUBLE: &str = "damaged faults notes skipped kept left passed refused warnings unread exclude files presets failed \
+    old_pending cut_off pruned";
 
 #[test]
 fn every_document_has_the_shape_that_the_page_says() {

@@ -53,6 +53,10 @@ fn print(call: &Call, overview: &Overview) {
     }
     print_old(call, &overview.old_pending);
     overview.interrupted.iter().for_each(|id| line(call, "interrupted", format_args!("{id}: {}", would(call, id))));
+    for id in &overview.cut_off {
+        let show = command(format_args!("show {}", id.tail()));
+        line(call, "cut off", format_args!("{}: what its command had changed is held: {show}", id.tail()));
+    }
     for (what, how) in overview.left.iter().filter_map(recovered::left_of) {
         line(call, "left", what);
         line(call, "", how);
