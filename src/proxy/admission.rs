@@ -43,7 +43,7 @@ impl Admission {
         if !self.has(&host, port) {
             return Err(Denied::NotListed(host, port));
         }
-        let Some(found) = resolve(&host, port) else { return Err(Denied::NotFound(host)) };
+        let Some(found) = resolve(&host, port) else { return Err(Denied::NotFound(host, port)) };
         let (open, closed): (Vec<_>, Vec<_>) = found.into_iter().partition(|to| self.may_lead_to(&host, *to));
         let mut failed = match closed.first() {
             Some(to) if open.is_empty() => return Err(Denied::LeadsTo(host, port, to.ip())),

@@ -12,7 +12,7 @@ pub enum Denied {
     NotListed(Host, u16),
     /// A listed name leads to such an address, and to no other.
     LeadsTo(Host, u16, IpAddr),
-    NotFound(Host),
+    NotFound(Host, u16),
     Unreachable(Host, u16, io::Error),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Denied {
             Self::LeadsTo(host, port, address) => {
                 write!(f, "recant: {host}:{port} leads to {address}, which is not listed by --network")
             }
-            Self::NotFound(host) => write!(f, "recant: {host}: no such host"),
+            Self::NotFound(host, _) => write!(f, "recant: {host}: no such host"),
             Self::Unreachable(host, port, error) => write!(f, "recant: {host}:{port}: {}", crate::error::reason(error)),
         }
     }

@@ -47,7 +47,7 @@ pub fn answer(mut client: &TcpStream, admission: &Admission) -> io::Result<()> {
             both_ways(client, &server)
         }
         Err(why) if why.is_refusal() => reply(client, NOT_ALLOWED),
-        Err(Denied::NotFound(_)) => reply(client, HOST_UNREACHABLE),
+        Err(Denied::NotFound(..)) => reply(client, HOST_UNREACHABLE),
         Err(_) => reply(client, FAILED),
     }
 }

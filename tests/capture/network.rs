@@ -342,6 +342,9 @@ fn what_was_refused_is_in_the_report_and_what_opens_it_does() {
         )
         .run();
         assert!(said.stdout().ends_with("page\n") && refused(&said).is_empty(), "{said}");
+        let said = listed(desk, "nowhere.test", "curl -s http://nowhere.test/ https://nowhere.test/; true").run().ok();
+        let told = ["80", "443"].map(|port| format!("recant: not found: nowhere.test:{port}\n"));
+        assert!(told.iter().all(|line| said.stderr().contains(line)) && refused(&said).is_empty(), "{said}");
     });
 }
 

@@ -164,10 +164,14 @@ const MOST_HOSTS: usize = 10;
 
 /// Names the hosts that the command asked for in vain, each with the option that opens it.
 fn refused(out: &Out, hosts: &[Refused]) {
-    for Refused { host, port, leads_to, times } in hosts.iter().take(MOST_HOSTS) {
+    for Refused { host, port, leads_to, not_found, times } in hosts.iter().take(MOST_HOSTS) {
         let asked = leads_to.map_or_else(|| host.clone(), |address| Host::Address(address).to_string());
         let leads_to = leads_to.map(|_| format!(" leads to {asked}")).unwrap_or_default();
         let times = if *times == 1 { String::new() } else { format!(" ({} times)", figures::grouped(*times)) };
+        if *not_found {
+            out.note(filled(&format!("not found: {host}:{port}{times}")));
+            continue;
+        }
         // What is no entry of a list cannot be opened by one.
         let opens = Entry::opening(&asked, *port).map(|entry| format!("; --network {entry} opens it")).unwrap_or_default();
         out.note(filled(&format!("refused: {host}:{port}{leads_to}{times}{opens}")));
