@@ -945,6 +945,14 @@ fn what_others_run_is_named_by_the_report_and_asked_about_at_the_commit() {
     assert!(status == 0 && !said.contains("[y/N]"), "{said}");
     // Where nobody can be asked, whoever wrote the script has decided.
     desk.recant("commit j").ok();
+    let commit = "git -c user.name=a -c user.email=a@b commit -q --no-verify --allow-empty -m";
+    desk.bare(&desk.world.tree(), &format!("rm .git/hooks/*; {commit} 1; {commit} 2"));
+    desk.held("-q -n onwards", &format!("{commit} 3")).run().ok();
+    desk.held("-q -n back", "git reset -q --hard HEAD~1").run().ok();
+    let (status, said) = at_terminal(desk, "commit back", "n\n").expect("as before");
+    assert!(status == 1 && said.contains("loses commits") && said.contains("with 1 dangerous change that"), "{said}");
+    let (status, said) = at_terminal(desk, "commit onwards", "").expect("as before");
+    assert!(status == 0 && !said.contains("[y/N]"), "{said}");
 }
 
 /// A person that looked at a session is asked about what an agent added since; who ran it himself is not.

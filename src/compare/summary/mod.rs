@@ -236,6 +236,11 @@ impl Summary {
         directories.sum::<usize>() as u64 + self.grouped()
     }
 
+    /// The number of branches that lose commits.
+    pub fn losses(&self) -> u64 {
+        self.groups.iter().flat_map(|group| &group.git).filter(|act| act.loses()).count() as u64
+    }
+
     /// The number of changes in groups.
     pub fn grouped(&self) -> u64 {
         self.groups.iter().map(Group::count).sum()

@@ -91,10 +91,15 @@ pub fn ask(desk: &Desk, store: &Store, session: &Session) -> Result<(), Error> {
         return desk.confirm(Question::CommitUnseen { id, steps: &unseen, summary: &summary()? });
     }
     let project = Scope::everywhere().project_of(store, &session.header);
-    let reaches_out = |change: &&Change| reaches_out(change, project.as_ref());
-    match session.changes()?.list.iter().filter(reaches_out).count() as u64 {
+    let changes = session.changes()?.list;
+    let reaching = changes.iter().filter(|change| reaches_out(change, project.as_ref())).count() as u64;
+    if reaching == 0 && !changes.iter().any(|change| vcs_above(&change.path).is_some()) {
+        return Ok(());
+    }
+    let summary = summary()?;
+    match reaching + summary.losses() {
         0 => Ok(()),
-        dangers => desk.confirm(Question::CommitDangerous { id, dangers, summary: &summary()? }),
+        dangers => desk.confirm(Question::CommitDangerous { id, dangers, summary: &summary }),
     }
 }
 
