@@ -86,7 +86,7 @@ fn untrusted(program: &Path, project: &AbsPath) -> Option<String> {
         return Some(format!("{} are switched off in Codex CLI: /hooks in it switches them on", count(off)));
     }
     (untrusted > 0)
-        .then(|| format!("Codex CLI skips {} that are not trusted: /hooks in it shows and trusts them", count(untrusted)))
+        .then(|| format!("Codex CLI skips {} that it does not trust: /hooks in it shows and trusts them", count(untrusted)))
 }
 
 /// The hooks that it has for a directory, as it lists them; `None` if it does not tell.

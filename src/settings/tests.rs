@@ -164,7 +164,7 @@ fn a_value_that_cannot_be_meant_is_an_error_with_its_place() {
         ("a b", "line 1"),
         ("[checkpoint]\nmax_files = -1", "line 2"),
         ("[commit]\ndeny = ['src/*.key']", "commit.deny: \"src/*.key\": with a '/' in it"),
-        ("[commit]\ndeny = ['!a']", "commit.deny: \"!a\": '!' takes nothing out"),
+        ("[commit]\ndeny = ['!a']", "commit.deny: \"!a\": '!' has no meaning here"),
         ("[commit]\ndeny = ['/']", "it matches every path"),
         ("[commit]\ndeny = ['a[']", "unclosed character class"),
         ("store = 3", "line 1"),

@@ -29,13 +29,13 @@ pub enum Question<'a> {
         failed: Failed,
         summary: &'a Summary,
     },
-    /// Agents made these steps since the person looked.
     /// A commit of a session that was not looked at yet, with so many dangers.
     CommitDangerous {
         id: &'a Id,
         dangers: u64,
         summary: &'a Summary,
     },
+    /// Agents made these steps since the person looked.
     CommitUnseen {
         id: &'a Id,
         steps: &'a [Unseen],

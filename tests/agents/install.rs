@@ -505,7 +505,7 @@ fn status_asks_codex_for_the_trust_of_its_hooks() {
     };
     world.recant("agent install codex -y").ok();
     event(&world, "codex", "SessionStart");
-    assert!(flat(&answer("untrusted", "true").with(4)).contains("1 of 1 hook that nobody has trusted"));
+    assert!(flat(&answer("untrusted", "true").with(4)).contains("1 of 1 hook that it does not trust"));
     assert!(flat(&answer("modified", "true").with(4)).contains("/hooks in it"));
     assert!(flat(&answer("trusted", "false").with(4)).contains("switched off"));
     let said = answer("trusted", "true").ok();

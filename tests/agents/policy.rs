@@ -58,7 +58,7 @@ fn what_fits_is_committed_and_the_rest_waits_for_the_person() {
     let text = said.stderr();
     assert!(text.contains("src/a.rs: waits for a person: no glob of agent.policy names it"), "{said}");
     let command =
-        text.lines().find_map(|line| line.split_once("person: recant ")).expect("a command for the person").1.to_owned();
+        text.lines().find_map(|line| line.split_once("terminal: recant ")).expect("a command for the person").1.to_owned();
     let entries = world.recant("log --json").ok().json()["entries"].clone();
     assert_eq!((&entries[0]["policy"], &entries[0]["by"]["agent"]), (&json!(["**/*.md", "docs/**"]), &json!("claude")));
     assert!(world.recant("log").ok().stdout().contains("  agent.policy: **/*.md, docs/**\n"));
@@ -119,8 +119,8 @@ fn what_is_no_ordinary_change_of_an_ordinary_file_waits() {
         ("ln src/a.rs docs/a", "docs/a: the file has other names"),
         ("mkfifo docs/f", "docs/f: it is, or was, not an ordinary file or directory"),
         ("echo x > docs/x; chmod 4755 docs/x", "docs/x: set-user-id"),
-        ("mkdir -m 1777 docs/d", "docs/d: others may write to it then"),
-        ("chmod 666 docs/old.md", "docs/old.md: others may write to it then"),
+        ("mkdir -m 1777 docs/d", "docs/d: its mode lets others write to it"),
+        ("chmod 666 docs/old.md", "docs/old.md: its mode lets others write to it"),
         ("touch docs/x; setfattr -n user.a -v b docs/x", "docs/x: its extended attributes change"),
         // The directory itself is not what lies in it.
         ("chmod 700 docs", "docs: no glob of agent.policy names it"),
@@ -264,7 +264,7 @@ fn nothing_rides_on_a_rename_or_on_a_directory_that_waits() {
     held(&world, "echo y > src/y.md");
     let said = agent(&world, "commit s").with(4).stderr();
     assert!(
-        world.exists("src/y.md") && said.contains("src/new/x.md: waits for a person") && said.contains("src/new waits"),
+        world.exists("src/y.md") && said.contains("src/new/x.md: waits for a person") && said.contains("src/new, which waits"),
         "{said}"
     );
     let world = self::world("commit = ['docs/**']");
@@ -362,7 +362,7 @@ fn the_number_of_paths_cannot_be_split_over_sessions_forks_commits_and_projects(
     world.call(["run", "-q", "--", "touch", "mine"]).cwd(world.root().join("other")).run().ok();
     too_many(&world, "s");
     let said = world.recant("agent status").with(4).stdout();
-    assert!(said.starts_with("agents commit by themselves docs/**,") && said.ends_with("0 paths more here\n"), "{said}");
+    assert!(said.starts_with("agents may commit docs/**,") && said.ends_with("0 paths more here\n"), "{said}");
     // A person acts here.
     world.recant("commit t -y").ok();
     agent(&world, "commit s docs/3").ok();

@@ -607,7 +607,7 @@ fn an_agent_that_calls_has_its_records_held() {
     with_agent(|desk| {
         plan(desk, "echo new >> ~/.claude/history.jsonl");
         let said = agent(desk, "claude").env("CLAUDECODE", "1").run().ok();
-        assert!(said_of(&said).contains("is held: an agent called recant (CLAUDECODE is set)"), "{said}");
+        assert!(said_of(&said).contains("are held: an agent called recant (CLAUDECODE is set)"), "{said}");
         assert_eq!(home(desk, ".claude/history.jsonl"), "(missing)");
     });
 }

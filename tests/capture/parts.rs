@@ -101,7 +101,7 @@ fn a_word_of_two_meanings_is_refused_and_numbers_that_there_are_not_change_nothi
         desk.held("-n s", &format!("{SCRIPT}; echo x > a:2")).run().ok();
         for (word, why) in [
             ("a:4", "no number 4: they go from 1 to 3"),
-            ("a:0", "there is no number 0"),
+            ("a:0", "no number 0: they go from 1 to 3"),
             ("a:3-1", "3-1"),
             ("made:1", "it has no blocks: it is created"),
             ("gone:1", "it has no blocks: it is deleted"),
@@ -540,7 +540,7 @@ fn what_was_not_chosen_stays_also_below_a_directory_that_was() {
         let before = tree(desk);
         // Of d, d/f, d/new and d/u the first alone; of gone and what lies in it gone alone, which stays then; of nd what lies in it.
         let said = at_terminal(desk, "commit s --patch", "y\nn\nn\nn\ny\nn\nn\nn\ny\nn\n");
-        assert!(said.contains("gone: stays as it is") && said.contains("nd: comes along"), "{said}");
+        assert!(said.contains("gone: stays as it is") && said.contains("nd: included, because"), "{said}");
         let mode = desk.give(desk.world.program("stat", ["-c", "%a", "d"])).cwd(desk.world.tree()).run().ok().stdout();
         assert_eq!((&*mode, &*desk.world.read("d/u"), &*desk.world.read("nd/1")), ("700\n", "u\n", "1\n"), "{said}");
         assert_eq!(desk.paths("s"), ["d/f", "d/new", "d/u", "gone", "gone/x", "gone/y", "q"], "{said}");

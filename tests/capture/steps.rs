@@ -554,7 +554,7 @@ fn steps_that_hold_too_much_are_merged_too() {
     desk.world.config("[steps]\nmax_size = '1M'\n");
     (1..=6).for_each(|_| drop(desk.held("--session s", "head -c 400000 /dev/urandom > big").run().ok()));
     let said = desk.recant("rewind s 1").with(1);
-    assert!(said.stderr().contains("step 1 is gone: "), "{said}");
+    assert!(said.stderr().contains("step 1 is no longer kept: "), "{said}");
     desk.recant("rewind s 5").ok();
 }
 
@@ -705,9 +705,9 @@ fn the_newest_steps_of_all_branches_are_kept() {
     // With the newest steps all on the new branch, what the old one held goes.
     (22..=40).for_each(|n| drop(desk.held("--session s", &script(n)).run().ok()));
     let gone = desk.recant("rewind s 20").with(1);
-    assert!(gone.stderr().contains("step 20 is gone: "), "{gone}");
+    assert!(gone.stderr().contains("step 20 is no longer kept: "), "{gone}");
     let gone = desk.recant("diff s --step 20").with(1);
-    assert!(gone.stderr().contains("step 20 is gone: "), "{gone}");
+    assert!(gone.stderr().contains("step 20 is no longer kept: "), "{gone}");
     desk.recant("diff s --step 40").ok();
     let uppers = std::fs::read_dir(desk.world.session(&desk.ids()[0]).join("held/upper")).unwrap();
     let old = uppers.filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".20")).count();

@@ -242,7 +242,7 @@ fn names_outside_the_session_are_not_joined_again_between_two_file_systems_which
     let id = world.begin();
     world.stage(&id, ["write one apart", "delete link", "delete pipe"]);
     let said = world.recant(&format!("commit {id}")).ok();
-    for what in ["other names outside the session", "a symlink of its own", "a fifo of its own"] {
+    for what in ["other names outside the session", "a separate symlink", "a separate fifo"] {
         assert!(said.stderr().contains(what), "{said}");
     }
     let said = world.recant(&format!("rollback {id}")).with(4);

@@ -20,11 +20,11 @@ fn a_path_takes_the_other_names_of_its_file_along() {
     let before = world.manifest();
     world.call(["run", "--", "sh", "-c", "echo linked > d/a; ln d/a b; echo alone > d/c"]).run().ok();
     let said = world.recant("commit last b").ok();
-    assert!(said.stderr().contains("d/a: comes along"), "{said}");
+    assert!(said.stderr().contains("d/a: included, because"), "{said}");
     assert_eq!((world.exists("d/a"), world.exists("b"), world.exists("d/c")), (true, true, false));
     assert_eq!(ino(&world, "d/a"), ino(&world, "b"));
     let said = world.recant("rollback last d/a").ok();
-    assert!(said.stderr().contains("b: comes along"), "{said}");
+    assert!(said.stderr().contains("b: included, because"), "{said}");
     before.assert_same(&world.manifest(), "after both names were taken back by one");
 }
 
@@ -39,7 +39,7 @@ fn names_that_hang_together_over_several_files_come_along_by_one() {
     let before = world.manifest();
     world.call(["run", "--", "sh", "-c", "ln -f c b; ln -f e d; echo 2 > alone"]).run().ok();
     let said = world.recant("commit last b").ok();
-    assert!(said.stderr().contains("d: comes along"), "{said}");
+    assert!(said.stderr().contains("d: included, because"), "{said}");
     assert_eq!((ino(&world, "b"), ino(&world, "d")), (ino(&world, "c"), ino(&world, "e")));
     assert_eq!(std::fs::read(world.path("alone")).expect("a file"), b"1");
     world.recant("rollback last d").ok();
@@ -139,7 +139,7 @@ fn a_name_that_comes_along_brings_what_lies_under_it() {
     let before = world.manifest();
     run(&world, "rm -r x; echo new > x; ln x y");
     let said = world.recant("commit last y").ok();
-    assert!(said.stderr().contains("x/k/l: comes along"), "{said}");
+    assert!(said.stderr().contains("x/k/l: included, because"), "{said}");
     assert_eq!(ino(&world, "x"), ino(&world, "y"));
     world.recant("rollback last y").ok();
     assert_same_but_directory_times(&before, &world, "a rollback of y");
@@ -165,7 +165,7 @@ fn metadata_that_recant_itself_has_set_is_taken_back_with_a_name_of_the_file() {
     world.stage(&id, ["chmod 0600 a", "delete b", "delete c"]);
     world.recant(&format!("commit {id}")).ok();
     let said = world.recant(&format!("rollback {id} b")).ok();
-    assert!(said.stderr().contains("a: comes along"), "{said}");
+    assert!(said.stderr().contains("a: included, because"), "{said}");
     assert!(!world.exists("c"));
     world.recant(&format!("rollback {id}")).ok();
     assert_same_but_directory_times(&before, &world, "a rollback in two parts");

@@ -243,7 +243,7 @@ fn undo_names_what_is_held_and_leaves_the_acts_of_others_to_them() {
     world.call(["session", "write", &own, "c"]).env("CLAUDECODE", "1").stdin("x").run().ok();
     agent(&format!("discard {own}")).ok();
     let said = world.recant("undo -y").ok();
-    assert!(said.masked_err().contains("passed over: 1 act of others on held sessions"), "{said}");
+    assert!(said.masked_err().contains("skipped: 1 act of others on held sessions"), "{said}");
     assert_eq!((world.status(&held), world.status(&own)), ("pending".into(), "discarded".into()));
     // It takes back what it did itself, and no more.
     agent("undo -y").ok();
@@ -669,7 +669,10 @@ fn a_terminal_of_an_agent_is_no_proof_of_a_person() {
     world.set("CLAUDECODE", "1");
     let Some((status, said)) = at_terminal(&world, "web", "commit last", "y\n") else { return };
     assert_eq!((status, &*world.read("web/f")), (1, "old"), "{said}");
-    assert!(said.contains("CLAUDECODE is set") && said.contains(&format!("of your own: recant commit {}", &id[16..])), "{said}");
+    assert!(
+        said.contains("CLAUDECODE is set") && said.contains(&format!("in your own terminal: recant commit {}", &id[16..])),
+        "{said}"
+    );
     world.set("CLAUDECODE", "");
     recant_in(&world, "web", "commit last").ok();
     world.set("CLAUDECODE", "1");

@@ -470,7 +470,7 @@ impl Working {
         }
         let spots = if two { scene.world.path(".recant-*/") } else { scene.session().join("held/objects/*/") };
         let (says, then): (_, &[_]) = match has_more {
-            true => ("c: somebody changed", &[]),
+            true => ("c: another process changed", &[]),
             // It is nobody's obstacle.
             false => ("", &["recover", "session write ID f", "commit ID", "prune --sessions --keep 0"]),
         };

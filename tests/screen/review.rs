@@ -1034,7 +1034,7 @@ fn what_has_to_come_along_is_named_before_it_is_confirmed() {
     go_to(&terminal, "f2d/in");
     terminal.keys("c");
     let asked = framed(&terminal.sees("Commit 1 change of 3?"));
-    assert!(asked.contains("f2d: comes along, as"), "{asked}");
+    assert!(asked.contains("f2d: included, because"), "{asked}");
     terminal.keys("n q").sees("end=0");
     assert_eq!(world.read("f2d"), "precious\n");
 }

@@ -194,11 +194,9 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
     there.recant("checkpoint verify").ok();
     // A name outside of the session is of the machine's own inode: it cannot be rejoined, which is said.
     let said = there.call(["rollback", &id]).run().with(4);
-    for what in [
-        "one: taken back as a file of its own",
-        "point: taken back as a symlink of its own",
-        "pipe: taken back as a fifo of its own",
-    ] {
+    for what in
+        ["one: taken back as a separate file", "point: taken back as a separate symlink", "pipe: taken back as a separate fifo"]
+    {
         assert!(said.stdout().contains(what), "{said}");
     }
     let apart = |manifest: &Manifest| {
@@ -236,7 +234,10 @@ fn an_agent_cannot_bring_a_committed_session_and_what_came_is_never_last() {
     };
     let there = other(&world);
     let said = bring(&there, &committed, "1").with(1);
-    assert!(said.stderr().contains("of your own: recant session import < FILE") && sessions(&there).is_empty(), "{said}");
+    assert!(
+        said.stderr().contains("in your own terminal: recant session import < FILE") && sessions(&there).is_empty(),
+        "{said}"
+    );
     let own = there.begin();
     there.stage_write(&own, "g", "new").call(["commit", &own]).run().ok();
     bring(&there, &committed, "").ok();
@@ -333,7 +334,7 @@ fn a_name_that_is_taken_stays_where_it_is() {
     let there = other(&world);
     let own = there.recant("session new -n upgrade").ok().id();
     let said = import(&world, &there, &export(&world, &id)).ok();
-    assert!(said.stderr().contains("another session is called upgrade here"), "{said}");
+    assert!(said.stderr().contains("the name upgrade is taken here"), "{said}");
     assert_eq!(there.recant("show upgrade --json").ok().json()["session"]["id"], own.as_str());
 }
 

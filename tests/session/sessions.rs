@@ -415,7 +415,7 @@ fn discard_puts_a_session_aside_and_undo_brings_it_back_whole() {
     let other = world.recant("session new -n plan").id();
     world.stage_write(&other, "g", "x");
     let said = world.call(["undo", &id, "-y"]).run().ok();
-    assert!(said.stderr().contains("another session is named plan by now"), "{said}");
+    assert!(said.stderr().contains("the name plan is taken by now"), "{said}");
     assert_eq!(world.recant("show plan --json").ok().json()["session"]["id"], *other);
     world.call(["commit", &id]).run().ok();
     assert_eq!(world.read("f"), "x");
@@ -884,7 +884,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
 fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     let world = World::new();
     assert_snapshot!(on_stderr(&world.recant("log"), 0), @r#"
-    recant: nothing was done in this project yet; recant log --all lists all projects
+    recant: no act in this project yet; recant log --all lists all projects
     "#);
     let id = world.begin();
     world.stage_write(&id, "f", "x");

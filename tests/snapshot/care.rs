@@ -50,7 +50,7 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     let manifest = series(&world).join("0.jsonl");
     std::fs::write(&manifest, "{").unwrap();
     let said = world.recant("status").with(4);
-    assert!(said.stderr().contains(&format!("{}: of its snapshots, 0 cannot be read", world.path("a").display())), "{said}");
+    assert!(said.stderr().contains(&format!("{}: snapshot 0 cannot be read", world.path("a").display())), "{said}");
     assert_eq!(world.recant("status --json").with(4).json()["snapshots"]["damaged"].as_array().map(Vec::len), Some(1));
 
     let before = world.recant("status --json").with(4).json()["snapshots"]["bytes"].clone();
@@ -170,7 +170,7 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot show f", 1, "for the path: recant snapshot show last -v"),
         ("snapshot restore nothing", 1, &format!("recant snapshot list {} shows them", tree.display())),
         ("snapshot restore 7 --dir d", 1, &format!("recant snapshot list {} shows them", tree.join("d").display())),
-        ("snapshot list f", 0, "recant snapshot list --all shows what has some"),
+        ("snapshot list f", 0, "recant snapshot list --all lists what has some"),
         ("snapshot show last --dir f", 1, &format!("recant snapshot create {} takes the first", tree.join("f").display())),
         ("snapshot create a-word", 1, "name a directory or file that is there; -m gives a message"),
         ("snapshot create --label last", 1, "'last' always means the newest\n"),

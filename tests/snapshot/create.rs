@@ -385,7 +385,7 @@ fn paths_dry_run_keep_new_and_safe() {
     // Somebody edits what the step wrote.
     world.write("b", "mine").write("new", "mine too");
     let said = restore(&world, "0 --safe").with(4);
-    assert!(said.stdout().contains("b: it was edited since") && said.stdout().contains("new: somebody"), "{said}");
+    assert!(said.stdout().contains("b: it was edited since") && said.stdout().contains("new: it was edited since"), "{said}");
     assert_eq!((world.read("b"), world.read("new"), world.read("a/two")), ("mine".into(), "mine too".into(), "2".into()));
     assert!(!world.exists("made"));
     restore(&world, "0 --keep-new").ok();
@@ -826,7 +826,7 @@ fn names_of_a_file_whose_directory_was_moved_are_still_one_file() {
     number(&world, "");
     let moved = world.manifest();
     let said = restore(&world, "last").ok();
-    assert!(said.stderr().contains("is as snapshot 1 has it"), "{said}");
+    assert!(said.stderr().contains("is already as in snapshot 1"), "{said}");
     moved.assert_same(&world.manifest(), "nothing had changed");
     world.remove("b").remove("gg");
     restore(&world, "last").ok();
@@ -843,12 +843,12 @@ fn a_file_whose_other_name_outside_the_directory_went_is_as_it_was() {
     world.remove("../out");
     assert_eq!(world.recant("snapshot diff last").ok().stdout(), "");
     let said = restore(&world, "last").ok();
-    assert!(said.stderr().contains("is as snapshot 0 has it"), "{said}");
+    assert!(said.stderr().contains("is already as in snapshot 0"), "{said}");
     // Symlinks are made again each for itself.
     world.remove("m");
     restore(&world, "last").ok();
     let said = restore(&world, "last").ok();
-    assert!(said.stderr().contains("is as snapshot 0 has it"), "{said}");
+    assert!(said.stderr().contains("is already as in snapshot 0"), "{said}");
 }
 
 #[test]
@@ -925,7 +925,7 @@ fn a_name_that_is_not_restored_keeps_its_own_metadata() {
     assert_eq!(left.map(state), now, "what the snapshot left out is not touched");
     let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
     assert_eq!((inode("p"), inode("b/f")), (inode("q"), inode("b/g")), "both were restored");
-    assert!(restore(&world, "0").ok().stderr().contains("is as snapshot 0 has it"));
+    assert!(restore(&world, "0").ok().stderr().contains("is already as in snapshot 0"));
     world.recant("rollback last").ok();
     assert_eq!(state("b/g"), now[3], "and taken back");
 }
@@ -941,14 +941,14 @@ fn a_directory_of_which_the_time_alone_differs_gets_that_back() {
     let now = world.manifest();
     restore(&world, "0").ok();
     then.assert_same(&world.manifest(), "restored");
-    assert!(restore(&world, "0").ok().stderr().contains("is as snapshot 0 has it"));
+    assert!(restore(&world, "0").ok().stderr().contains("is already as in snapshot 0"));
     world.recant("rollback last").ok();
     now.assert_same(&world.manifest(), "taken back");
     restore(&world, "0 sub").ok();
     let mtime = |name: &str| world.path(name).metadata().expect("a directory").mtime();
     assert_eq!((mtime(""), mtime("sub")), (5, 1_000_000_001));
     let said = restore(&world, "0 f").ok();
-    assert!(said.stderr().contains("is as snapshot 0 has it"), "{said}");
+    assert!(said.stderr().contains("is already as in snapshot 0"), "{said}");
     // What stays in it is why.
     world.write("new", "n").set_mtime("", 7, 7);
     for words in ["0 --keep-new", "0 --safe"] {

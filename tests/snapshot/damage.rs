@@ -64,7 +64,7 @@ fn a_damaged_base_costs_no_later_snapshot_and_no_series() {
             for n in 0..2 {
                 assert!(said.stderr().contains(&format!("snapshot {n}: {}: ", world.tree().display())), "{said}");
             }
-            assert!(said.stderr().contains("snapshots that are hit: 0, 1;"), "{said}");
+            assert!(said.stderr().contains("damaged snapshots: 0, 1;"), "{said}");
         }
         world.write("a/2", "changed");
         let said = create(&world, "").ok();

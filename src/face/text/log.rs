@@ -130,7 +130,7 @@ fn print(call: &Call, args: &args::Log, entries: &[Row]) {
     }
     if entries.is_empty() && args.lines != Some(0) {
         let is_filtered = args.since.is_some() || args.agent.is_some();
-        let none = "nothing was done in this project yet; recant log --all lists all projects";
+        let none = "no act in this project yet; recant log --all lists all projects";
         call.out.note(if is_filtered { "nothing was done that matches" } else { none });
     }
 }

@@ -27,7 +27,13 @@ pub fn may_merge(session: &Session) -> Result<(), Error> {
 ///
 /// # Errors
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
-pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<Vec<Row>, Error> {
+pub fn merge(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    dry_run: bool,
+    paths: &mut Vec<AbsPath>,
+) -> Result<Vec<Row>, Error> {
     let changes = session.changes()?;
     let asked = |change: &Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
