@@ -476,6 +476,16 @@ def the_actions(world):
                                    "    - assert: {that: \"commit.msg.count('/etc/hosts') == 1\"}\n"))
     assert status == 0, said
     world.changed(book("  tasks:\n    - recant.hold.discard:\n"), 1, 0)
+    # A part that the session went on from, as a later one was merged, is named with what commits it again.
+    world.played(SITE)
+    world.changed(book("  tasks:\n    - recant.hold.commit: {paths: [/etc/motd]}\n"), 1, 0)
+    for machine in world.machines:
+        machine.sh("sed -i '1i # mine' /etc/hosts")
+    for task in ("commit: {paths: [/etc/hosts], merge: true}", "commit: {}"):
+        world.changed(book(f"  tasks:\n    - recant.hold.{task}\n"), 1, 0)
+    said = world.played(book("  tasks:\n    - recant.hold.rollback:\n"))
+    assert "the session goes on without" in said and "commits it again" in said, said
+    world.changed(book("  tasks:\n    - recant.hold.discard:\n"), 1, 0)
     world.changed(book("  tasks:\n    - recant.hold.snapshot: {path: /srv}\n"), 1, 0)
     for machine in world.machines:
         machine.sh("touch /srv/new")

@@ -29,16 +29,16 @@ class ActionModule(VerbAction):
         if len(committed) > 1:
             # All of them, or none.
             for one in committed:
-                tried = self._roll_back(one, check=True)
+                tried = self._roll_back(one, one is not session, check=True)
                 if tried.get("failed"):
                     return tried
-        return functools.reduce(_both, (self._roll_back(one) for one in committed))
+        return functools.reduce(_both, (self._roll_back(one, one is not session) for one in committed))
 
-    def _roll_back(self, session, check=False):
+    def _roll_back(self, session, is_part, check=False):
         options = ["--force"] if self.args["force"] else []
         if self.args["message"]:
             options += ["-m", self.args["message"]]
-        return self.move("rollback", session, *options, *self.args["paths"], check=check)
+        return self.move("rollback", session, *options, *self.args["paths"], check=check, is_part=is_part)
 
 
 def _both(first, second):

@@ -127,8 +127,8 @@ class VerbAction(ActionBase):
         status, out, said = self.run_there([*self._recant(), "--json", *words])
         return Answer(status, out, said)
 
-    def move(self, verb, session, *words, check=False):
-        """Commits, or takes back: the task's result. Conflicts are a failure that names all paths."""
+    def move(self, verb, session, *words, check=False, is_part=False):
+        """Commits, or takes back: the task's result. Conflicts are a failure that names all paths. `is_part`: of the session of the play."""
         check = ["--dry-run"] if check or self._task.check_mode else []
         answer = self.say(verb, session["id"], *words, *check)
         result = {"session": session["id"], "warnings": list(answer.warnings)}
@@ -140,6 +140,8 @@ class VerbAction(ActionBase):
         paths = [{"path": _text(row["path"]), "done": row["done"]} for row in document["paths"]]
         left = [{"path": _text(row["path"]), "why": row["why"]} for row in document["skipped"]]
         result["warnings"] += [f"{row['path']}: left out: {row['why']}" for row in left]
+        if is_part and verb == "rollback" and not check and not (answer.document or {}).get("part_of"):
+            result["warnings"].append(f"the session goes on without {session['id']}: on the host recant redo {session['id']} commits it again")
         changed = any(row["done"] != "unchanged" for row in paths)
         return {**result, "changed": changed, "paths": paths, "left_out": left, "conflicts": [], "status": answer.status}
 
