@@ -14,84 +14,35 @@ use crate::session::{Changes, Failed, Header, Id, LastAct, Side, UnderWay, Unsee
 /// A question for the person at the terminal, to be answered with yes or no.
 pub enum Question<'a> {
     /// The newest act on the session is somebody else's.
-    Others {
-        id: &'a Id,
-        act: &'a LastAct,
-    },
+    Others { id: &'a Id, act: &'a LastAct },
     /// A commit leaves steps behind.
-    CommitAtStep {
-        id: &'a Id,
-        step: u32,
-    },
+    CommitAtStep { id: &'a Id, step: u32 },
     /// The newest command that changed something failed or was cut off.
-    CommitFailed {
-        id: &'a Id,
-        failed: Failed,
-        summary: &'a Summary,
-    },
+    CommitFailed { id: &'a Id, failed: Failed, summary: &'a Summary },
     /// A commit of a session that was not looked at yet, with so many dangers.
-    CommitDangerous {
-        id: &'a Id,
-        dangers: u64,
-        summary: &'a Summary,
-    },
+    CommitDangerous { id: &'a Id, dangers: u64, summary: &'a Summary },
     /// Agents made these steps since the person looked.
-    CommitUnseen {
-        id: &'a Id,
-        steps: &'a [Unseen],
-        summary: &'a Summary,
-    },
+    CommitUnseen { id: &'a Id, steps: &'a [Unseen], summary: &'a Summary },
     /// So many changes are to leave a session that holds so many.
-    DiscardPaths {
-        id: &'a Id,
-        count: usize,
-        held: u64,
-    },
+    DiscardPaths { id: &'a Id, count: usize, held: u64 },
     /// All pending sessions of the project, or of all projects, are to be put aside, with so many changes.
-    DiscardAll {
-        sessions: &'a [Header],
-        held: u64,
-        everywhere: bool,
-    },
+    DiscardAll { sessions: &'a [Header], held: u64, everywhere: bool },
     /// These sessions are to be freed, with so many changes; with content that `--force` overwrote, perhaps.
-    Free {
-        ids: &'a [&'a Id],
-        held: u64,
-        overwritten: bool,
-    },
+    Free { ids: &'a [&'a Id], held: u64, overwritten: bool },
     /// These services run in the session, and have to end before an act on it.
-    StopServices {
-        id: &'a Id,
-        services: &'a [UnderWay],
-    },
+    StopServices { id: &'a Id, services: &'a [UnderWay] },
     /// An act is to be taken back.
-    Undo {
-        act: &'a str,
-        would: &'a Report,
-        id: &'a Id,
-        summed: Option<(Summary, Vec<&'a engine::Row>)>,
-    },
+    Undo { act: &'a str, would: &'a Report, id: &'a Id, summed: Option<(Summary, Vec<&'a engine::Row>)> },
     /// A discarded session is to come back.
-    BringBack {
-        id: &'a Id,
-        changes: u64,
-    },
+    BringBack { id: &'a Id, changes: u64 },
     /// Turns of an agent are to be taken back.
-    UndoTurns {
-        turns: &'a [u64],
-        rows: &'a [Row],
-        kept: &'a [LeftPath],
-        not_covered: &'a [NotCovered],
-    },
+    UndoTurns { turns: &'a [u64], rows: &'a [Row], kept: &'a [LeftPath], not_covered: &'a [NotCovered] },
     /// recant's hooks are to be added to these files.
     AddHooks(&'a [&'a AbsPath]),
     /// recant's hooks are to be removed from these files.
     RemoveHooks(&'a [&'a AbsPath]),
     /// A restore removes and overwrites these paths; or moves a HEAD, if there are none.
-    Restore {
-        removed: &'a [&'a AbsPath],
-        overwritten: &'a [&'a AbsPath],
-    },
+    Restore { removed: &'a [&'a AbsPath], overwritten: &'a [&'a AbsPath] },
     /// Something is to be pruned.
     Prune(Prune<'a>),
 }

@@ -1466,7 +1466,7 @@ fn what_lies_in_a_directory_that_is_closed_on_the_tree_is_named_and_the_rest_is_
         let id = desk.ids().pop().unwrap();
         assert_eq!(desk.paths(&id), held, "{script}");
         let said = desk.recant(&format!("commit {id}")).with(1);
-        named(&said.stderr(), refused, "you may not");
+        named(&said.stderr(), refused, "you cannot");
         desk.recant(&format!("commit {id} other")).ok();
         assert_eq!(desk.world.read("other"), "o\n");
         desk.recant("undo -y").ok();

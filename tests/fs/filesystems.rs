@@ -246,11 +246,9 @@ fn names_outside_the_session_are_not_joined_again_between_two_file_systems_which
         assert!(said.stderr().contains(what), "{said}");
     }
     let said = world.recant(&format!("rollback {id}")).with(4);
-    for what in [
-        "one: taken back as a file of its own",
-        "link: taken back as a symlink of its own",
-        "pipe: taken back as a fifo of its own",
-    ] {
+    for what in
+        ["one: taken back as a separate file", "link: taken back as a separate symlink", "pipe: taken back as a separate fifo"]
+    {
         assert!(said.stdout().contains(what), "{said}");
     }
     let but_links = |mut manifest: Manifest| {

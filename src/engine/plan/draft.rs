@@ -103,7 +103,7 @@ impl<'s> Draft<'s> {
             let mut foreign = Vec::new();
             let names = match dir.names() {
                 Err(error) if error.errno() == Some(libc::EACCES) => {
-                    let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
+                    let why = "you cannot list it, so what else is in it is not known: make it readable (chmod u+r) and go on \
                                with --force, or let root do it";
                     self.refused.push(Against::new(path, why));
                     continue;
