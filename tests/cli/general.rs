@@ -13,7 +13,7 @@ const VERBS: [(&str, &str); 5] = [
     (
         "",
         "run shell session list show discard diff commit rollback undo redo checkpoint snapshot cat status prune recover log await doctor \
-         config completions man mcp",
+         config completions man mcp steps rewind fork confirm review",
     ),
     ("session ", "new write delete mkdir symlink chmod rename export import"),
     ("checkpoint ", "list show verify"),
@@ -29,7 +29,7 @@ fn verbs() -> impl Iterator<Item = String> {
 #[test]
 fn every_verb_has_help_with_examples_that_fits_80_columns() {
     let world = World::new();
-    assert_eq!(verbs().count(), 50);
+    assert_eq!(verbs().count(), 55);
     let help = |words: &str, columns: &str| {
         let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
         let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
@@ -727,7 +727,7 @@ fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
     let call = world.program("man", words).env("LC_ALL", "C").env("MANWIDTH", "80");
     let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok().stdout();
     assert_eq!(said.lines().find(|line| line.chars().count() > 80), None);
-    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 51, "all pages are shown");
+    assert_eq!(said.matches("\nSYNOPSIS\n").count(), 56, "all pages are shown");
     let text = shown("recant", "C");
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(["OPTIONS OF ALL VERBS", "recant-run(1)", "EXAMPLES", "EXIT STATUS"].is_sorted_by_key(|word| at(word)), "{text}");
@@ -756,9 +756,6 @@ fn there_is_a_manual_page_for_every_verb() {
     world.recant("man --dir none").with(1);
 }
 
-/// Verbs beside those of [`VERBS`] that messages name.
-const FURTHER: [&str; 5] = ["steps", "rewind", "fork", "confirm", "review"];
-
 /// Options before or after any verb.
 const GLOBAL: [&str; 8] = ["--store", "--json", "--color", "--quiet", "--verbose", "--yes", "--host", "--help"];
 
@@ -767,12 +764,40 @@ fn texts_of(line: &str) -> impl Iterator<Item = &str> {
     line.split('"').skip(1).step_by(2)
 }
 
+/// The options of a call that this help does not name.
+fn unknown_options<'c>(call: &'c str, help: &str) -> impl Iterator<Item = &'c str> {
+    let named = |option: &&str| [" ", "\n", "=", "["].iter().any(|end| help.contains(&format!("{option}{end}")));
+    let words = call.split([' ', '=', '\'', ')', '(', '{']).filter(|word| word.starts_with("--") && word.len() > 2);
+    words.filter(move |option| !named(option) && !GLOBAL.contains(option)).collect::<Vec<_>>().into_iter()
+}
+
+/// An example must be a line that would be accepted.
+#[test]
+fn examples_of_help_have_the_options_that_there_are() {
+    let world = World::new();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for verb in verbs() {
+        let help = world.call(format!("{verb} --help").split(' ')).run().ok().stdout();
+        // The options stand above the examples.
+        let (options, examples) = help.split_once("Examples:").unwrap_or((&help, ""));
+        for line in examples.lines().filter_map(|line| line.trim_start().strip_prefix(&format!("recant {verb} "))) {
+            // What it is for stands behind two spaces; what an agent gets behind its name.
+            let ends = ["  ", " -- ", " claude "];
+            let call = ends.iter().fold(line, |call, end| call.split(end).next().unwrap_or_default());
+            let call = call.split(['|', '<', '>', ';', '&']).next().unwrap_or_default();
+            seen += call.matches(" --").count();
+            wrong.extend(unknown_options(call, options).map(|option| format!("recant {verb}: {option}: {line}")));
+        }
+    }
+    assert!(seen > 15, "only {seen} options are named");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A remedy must be a line that would be accepted.
 #[test]
 fn commands_that_the_code_names_have_the_options_that_there_are() {
     let world = World::new();
     let known: Vec<(String, String)> = verbs()
-        .chain(FURTHER.map(str::to_owned))
         .map(|verb| {
             let help = world.call(format!("{verb} --help").split(' ')).run().ok().stdout();
             (verb, help)
@@ -798,16 +823,9 @@ fn commands_that_the_code_names_have_the_options_that_there_are() {
                         let call = call.split([';', ',', ':']).next().unwrap_or_default();
                         let meant = known.iter().filter(|(verb, _)| call == verb || call.starts_with(&format!("{verb} ")));
                         let Some((verb, help)) = meant.max_by_key(|(verb, _)| verb.len()) else { continue };
-                        for option in
-                            call.split([' ', '=', '\'', ')', '(', '{']).filter(|word| word.starts_with("--") && word.len() > 2)
-                        {
-                            seen += 1;
-                            let has = help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n"));
-                            let has = has || help.contains(&format!("{option}=")) || help.contains(&format!("{option}["));
-                            if !has && !GLOBAL.contains(&option) {
-                                wrong.push(format!("{}: recant {verb} has no {option}: {text}", path.display()));
-                            }
-                        }
+                        seen += call.matches(" --").count();
+                        let unknown = unknown_options(call, help);
+                        wrong.extend(unknown.map(|option| format!("{}: recant {verb} has no {option}: {text}", path.display())));
                     }
                 }
             }

@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant steps
-  recant steps k3fa --all
+  recant steps k3fa -v                   all of them
   recant diff k3fa --step 4              what step 4 changed
 
 A step is what one command of run --session NAME changed. It builds on the step

@@ -115,7 +115,7 @@ pub struct SnapshotList {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant snapshot show last
-  recant snapshot show 3 --all           every path in it")]
+  recant snapshot show 3 -v              every path in it")]
 pub struct SnapshotShow {
     /// A number, a label, or 'last': the newest that was not taken by run --in
     #[arg(value_name = "N")]
