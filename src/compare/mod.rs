@@ -2,7 +2,8 @@
 //! `agent`, `verb` and the faces.
 //!
 //! In: a session and its changes, or two states of sessions. Out: lines of a patch as git has them, or a page for a browser, and remarks for
-//! what a patch cannot say. Reads only. Never prints.
+//! what a patch cannot say. Also merges a change
+//! onto the tree, and knows which parts of one were picked. Reads only. Never prints.
 
 pub mod blocks;
 mod conflict_sides;

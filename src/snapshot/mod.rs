@@ -21,7 +21,7 @@
 //!   itself), recant's store, what could not be read, other names of a file that it has. A directory that is to be removed but holds such a
 //!   thing stays, and is named. Version control's own (`.git`, `.hg`, `.svn`, `.jj`, a bare repository) is not touched without
 //!   `--with-vcs`, whatever the snapshot has of it. A directory below the top that became a repository since stays whole, and is named
-//!   (`compare::Comparing::leave_came`). The snapshots of `run --in` leave nothing of it out.
+//!   (`differences::with_tree`). The snapshots of `run --in` leave nothing of it out.
 //! - **N8** Whoever creates, prunes or restores holds the series' lock, taken before the session's and the store's. Readers take none.
 //! - **N9** A new snapshot rests on nothing that is damaged. The newest manifest and its base are read to their ends first; otherwise an
 //!   older one is compared with the tree, and the new one is whole. Content that it refers to must be there with its length, or with its

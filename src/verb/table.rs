@@ -1,4 +1,4 @@
-//! The facts about each verb, a row each: help, completion, the guard, recovery and tests read them.
+//! The facts about each verb, a row each: completion, the guard, recovery and tests read them.
 
 use super::resolve::wanted_act::Want;
 
@@ -7,7 +7,7 @@ use super::resolve::wanted_act::Want;
 pub struct Row {
     /// Its words: `commit`, `snapshot restore`.
     pub name: &'static str,
-    /// The act that it wants of the session which it names; `None` if it names none.
+    /// The act that it wants of the session which it names; `None` if it names none, or finds it in its own way.
     pub wants: Option<Want>,
     /// Its effect, unless it only tells what it would do.
     pub effect: Effect,
@@ -19,7 +19,7 @@ pub struct Row {
 pub enum Effect {
     /// Nothing is changed.
     None,
-    /// Nothing is changed, and what is in the store is shown.
+    /// Nothing is changed, and sessions are shown: a run that was cut off is told first.
     Shows,
     /// Something is changed, in the store or on the tree.
     Changes,

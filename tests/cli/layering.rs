@@ -299,41 +299,6 @@ fn what_changes_files_stands_in_fs_alone() {
     assert!(broken.is_empty(), "only src/fs changes files:\n{}", broken.join("\n"));
 }
 
-/// The verbs that still print, below `cli`. The list only shrinks.
-const PRINT: [&str; 0] = [];
-
-/// The verbs through which all passes.
-const VERBS: [&str; 21] = [
-    "agent",
-    "cat",
-    "checkpoint",
-    "commit",
-    "diff",
-    "discard",
-    "fork",
-    "list",
-    "log",
-    "moving",
-    "prune",
-    "redo",
-    "rewind",
-    "rollback",
-    "run",
-    "show",
-    "snapshot",
-    "stage",
-    "status",
-    "steps",
-    "undo",
-];
-
-#[test]
-fn the_verbs_that_still_print_are_these() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verb");
-    let prints = |verb: &&str| !top.join(format!("{verb}.rs")).exists() && !top.join(verb).is_dir();
-    assert_eq!(VERBS.into_iter().filter(prints).collect::<Vec<_>>(), PRINT);
-}
-
 /// What a verb has from its caller, or leaves to its face.
 const OF_FACES: [&str; 7] = ["clap", "std::env::var", "std::env::args", "println!", "io::stdout", "io::stderr", "io::stdin"];
 

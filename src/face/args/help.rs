@@ -125,7 +125,6 @@ mod tests {
         below.iter().for_each(|verb| called(verb, &call, verbs, options));
     }
 
-    /// Whoever raises a number says in the commit what a user gets for it.
     /// A longer line would be broken at its last word.
     #[test]
     fn what_stands_below_the_options_fits_80_columns() {
