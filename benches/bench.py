@@ -57,7 +57,8 @@ def main():
         print(f"\nload at the end: {os.getloadavg()[0]:.1f}")
     if args.json:
         with open(args.json, "w") as out:
-            json.dump({"machine": machine(), "results": {" ".join(k): v for k, v in results.items()}}, out, indent=1)
+            about = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "recant": do(args.recant, "--version").split()[-1], "rounds": args.rounds}
+            json.dump({**about, "results": {" ".join(k): v for k, v in results.items()}}, out, indent=1)
     sys.exit("".join(f"failed: {part}\n" for part in failed) if failed else 0)
 
 
@@ -457,7 +458,7 @@ class Bench:
         for key in ("stage", "commit", "rollback"):
             yield ("one", "ms", key), median_ms(times[key])
             ratios = [a / b for a, b in zip(times[key], times["copy"])]
-            yield ("one", "ratio", f"{key} / durable copy"), spread(ratios, 3.0)
+            yield ("one", "ratio", f"{key} / durable copy"), spread(ratios, 2.0)
         shutil.rmtree(tree)
         shutil.rmtree(self.store)
 
@@ -556,22 +557,22 @@ class Bench:
         more = [(a - b) * 1000 for a, b in zip(times["run"], times["true"])]
         yield ("run", "ms", "true"), median_ms(times["true"])
         yield ("run", "ms", "recant run -- true"), median_ms(times["run"])
-        yield ("run", "other", "ms that run adds (aim 8)"), f"{statistics.median(more):.1f} [{min(more):.1f} to {max(more):.1f}]"
+        yield ("run", "other", "ms that run adds (aim 4)"), f"{statistics.median(more):.1f} [{min(more):.1f} to {max(more):.1f}]"
 
 
 
 
 # key, the parts that recant needs, the parts that the other needs, the aim on each tree
 RATIOS = [
-    ("commit / copy of the originals (one leg)", ["commit"], ["cp: originals"], {"small": 0.9}),
-    ("commit / originals and new files copied (both)", ["commit"], ["cp: originals", "cp: new"], {"small": 0.45, "large": 0.8}),
+    ("commit / copy of the originals (one leg)", ["commit"], ["cp: originals"], {"small": 1.4}),
+    ("commit / originals and new files copied (both)", ["commit"], ["cp: originals", "cp: new"], {"small": 0.55, "large": 0.8}),
     ("commit / the same by reflink", ["commit"], ["cp --reflink: originals", "cp --reflink: new"], {}),
     ("commit / git add and commit, first", ["commit"], ["git: first"], {"small": 0.1}),
     ("commit / git add and commit, next", ["commit"], ["git: next"], {"small": 0.25}),
     ("commit / rsync to a copy", ["commit"], ["rsync: there"], {}),
-    ("rollback / cp back", ["rollback"], ["cp: back"], {"small": 0.9, "large": 1.0}),
+    ("rollback / cp back", ["rollback"], ["cp: back"], {"small": 1.0, "large": 1.0}),
     ("rollback / the same by reflink", ["rollback"], ["cp --reflink: back"], {}),
-    ("rollback / git checkout", ["rollback"], ["git: back"], {"small": 0.8}),
+    ("rollback / git checkout", ["rollback"], ["git: back"], {"small": 1.0}),
     ("rollback / rsync back", ["rollback"], ["rsync: back"], {"small": 0.4, "large": 0.5}),
 ]
 
@@ -829,7 +830,7 @@ SNAP_RATIOS = [
     ("first / git", "first", "git, first", 0.6),
     ("next / rsync --link-dest", "next", "rsync --link-dest", 0.2),
     ("next / git", "next", "git, next", 0.5),
-    ("nothing changed / bare walk", "nothing changed", "bare walk (find -printf %T@)", 1.6),
+    ("nothing changed / bare walk", "nothing changed", "bare walk (find -printf %T@)", 1.1),
     ("restore / rsync --delete", "restore", "rsync --delete back", 0.6),
     ("restore / git", "restore", "git back (not exact)", None),
 ]

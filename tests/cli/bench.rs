@@ -46,3 +46,20 @@ fn what_a_bench_lacks_is_named_and_the_rest_is_measured() {
     assert!(said.stderr().lines().any(|line| line.starts_with("failed: main, on here ")), "{said}");
     assert!(said.stdout().contains("| recant run -- true |"), "{said}");
 }
+
+/// The pages have the figures of benches/figures.json; release-check refuses them once they are old, or of another minor version.
+#[test]
+fn the_figures_of_the_pages_are_those_that_were_measured() {
+    let world = World::new();
+    let top = env!("CARGO_MANIFEST_DIR");
+    let script = format!(
+        "import sys, datetime; sys.path.insert(0, '{top}/benches'); import pages\n\
+         figures = pages.read(pages.FIGURES)\n\
+         for path, text in pages.pages(figures):\n    assert open(path).read() == text, path + ': benches/pages.py writes another'\n\
+         day = datetime.date.fromisoformat(figures['date'])\n\
+         assert not [f for f in pages.faults(figures, day) if 'days ago' in f]\n\
+         old = list(pages.faults({{**figures, 'recant': '0.1.9'}}, day + datetime.timedelta(days=90)))\n\
+         assert any('more than 60 days ago' in fault for fault in old) and any('recant 0.1.9; this is' in fault for fault in old), old\n"
+    );
+    world.program("python3", ["-c", &script]).env("PYTHONDONTWRITEBYTECODE", "1").run().ok();
+}
