@@ -561,6 +561,9 @@ fn the_loss_of_history_stands_before_all_else() {
         );
         let anew = "rm -rf .git; git init -qb main; git add .; git -c user.name=a -c user.email=a@b commit -qm all";
         lost(anew, "main is replaced", "main moved (commit (initial)");
+        // Refs that are packed do not change: the log tells from where a branch was moved.
+        desk.bare(&desk.world.tree(), "git gc -q");
+        lost("git reset -q --hard HEAD~2", "main loses commits", "main moved (reset: moving to HEAD~2");
         // What goes forward loses nothing.
         desk.run("git checkout -qb topic; echo t > t; git add t; git commit -qm t; git checkout -q main; git merge -q topic")
             .ok();

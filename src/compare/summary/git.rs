@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 
 use serde::Serialize;
 
@@ -143,7 +143,14 @@ impl Files<'_, '_> {
         if !object.as_ref().is_some_and(|state| state.is_file()) {
             return Ok(None);
         }
-        let Content::File(file) = (self.open)(i, end)? else { return Ok(None) };
+        let Content::File(mut file) = (self.open)(i, end)? else { return Ok(None) };
+        // What happened last stands at the end of a log.
+        if name.starts_with("logs/")
+            && let Some(far) = object.as_ref().and_then(|state| state.size().checked_sub(MOST))
+            && file.seek(SeekFrom::Start(far)).is_err()
+        {
+            return Ok(None);
+        }
         let mut bytes = Vec::new();
         Ok(file.take(MOST).read_to_end(&mut bytes).ok().map(|_| bytes))
     }
@@ -200,7 +207,8 @@ impl Files<'_, '_> {
         let [before, after] = self.log(&format!("logs/refs/heads/{branch}"))?;
         let log = Reflog::of(&before, &after);
         let (count, why) = (log.commits(), log.why().map(str::to_owned));
-        let fate = from.map(|from| log.fate(from, to));
+        // Where packed refs did not change, the log tells from where it was moved.
+        let fate = from.or_else(|| log.led_to()).map(|from| log.fate(from, to));
         acts.extend(match fate {
             Some(Fate::Lost) => Some(GitAct::CommitsLost { branch: branch.clone() }),
             Some(Fate::Replaced) => Some(GitAct::HistoryReplaced { branch: branch.clone() }),

@@ -236,9 +236,10 @@ impl Summary {
         directories.sum::<usize>() as u64 + self.grouped()
     }
 
-    /// The number of branches that lose commits.
+    /// The number of branches that lose commits, or are gone, and of repositories that are.
     pub fn losses(&self) -> u64 {
-        self.groups.iter().flat_map(|group| &group.git).filter(|act| act.loses()).count() as u64
+        let is_loss = |act: &&GitAct| act.loses() || matches!(act, GitAct::BranchDeleted { .. } | GitAct::Deleted);
+        self.groups.iter().flat_map(|group| &group.git).filter(is_loss).count() as u64
     }
 
     /// The number of changes in groups.

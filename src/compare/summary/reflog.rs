@@ -46,6 +46,11 @@ impl<'a> Reflog<'a> {
         self.added.iter().filter(|line| line.is_commit()).count()
     }
 
+    /// The commit that the branch led to before, by the first line that was added; `None` if it is new.
+    pub fn led_to(&self) -> Option<&'a str> {
+        self.added.first().map(|line| line.old).filter(|old| old.contains(|digit| digit != '0'))
+    }
+
     /// The message of the last line that was added.
     pub fn why(&self) -> Option<&'a str> {
         self.added.last().map(|line| line.message)
