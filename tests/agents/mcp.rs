@@ -423,6 +423,30 @@ fn sources_come_first_and_what_programs_made_is_told_together() {
     assert_eq!((paths.len(), Some(count)), (count, all["paths"].as_array().map(Vec::len)), "{paths:?}");
 }
 
+/// Pages with an equal end have equal cursors: which of the calls is meant is asked, and the session that a call meant stays meant.
+#[test]
+fn a_cursor_is_of_the_session_that_gave_it() {
+    let world = World::new();
+    let mut client = Client::new(&world, Era::Modern);
+    for (session, last) in [("sa", "in-a"), ("sb", "in-b")] {
+        let shell = format!("for i in $(seq 100 250); do echo > same_$i; done; echo > {last}");
+        done(client.call("hold_run", json!({ "shell": shell, "session": session })));
+    }
+    // Without a session it is sb.
+    let first = done(client.call("changes", json!({ "full": true })));
+    done(client.call("hold_run", json!({ "shell": "true", "session": "sa" })));
+    let second = done(client.call("changes", json!({ "cursor": first["next"] })));
+    let of = |page: &Value, name: &str| page.to_string().contains(name);
+    assert!(!of(&first, "in-a") && !of(&second, "in-a"), "{second}");
+    // The same of the other one.
+    let other = done(client.call("changes", json!({ "full": true, "session": "sa" })));
+    assert_eq!(other["next"], first["next"], "or this test is about nothing");
+    let said = client.call("changes", json!({ "cursor": other["next"] }));
+    assert!(said.to_string().contains("several calls gave this cursor"), "{said}");
+    let page = done(client.call("changes", json!({ "cursor": other["next"], "session": "sa" })));
+    assert!(!of(&page, "in-b"), "{page}");
+}
+
 #[test]
 fn of_output_the_last_lines_are_given_and_the_rest_by_a_cursor() {
     let world = World::new();

@@ -25,28 +25,40 @@ struct Page {
 }
 
 impl Cursors {
-    /// The call, with all arguments of the one that gave its cursor, if it has no other ones.
-    pub fn completed(&self, asked: &Asked) -> Asked {
+    /// The call, with all arguments of the one that gave its cursor, if it has no other ones. `None` if calls that are not the same gave that
+    /// cursor: pages with an equal end.
+    pub fn completed(&self, asked: &Asked) -> Option<Asked> {
         let mut asked = asked.clone();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |arguments: &Map<String, Value>| {
             asked.arguments.iter().all(|(name, value)| name == "cursor" || arguments.get(name) == Some(value))
         };
         let is_of = |page: &&Page| page.tool == asked.tool.is && asked.text("cursor") == Some(&*page.next);
-        let found = known.iter().rev().find(|page| is_of(page) && fits(&page.arguments));
-        if let Some(Page { arguments, .. }) = found {
+        let of_call = |page: &Page| {
+            let of_call = |(name, _): &(&String, &Value)| *name != "cursor";
+            page.arguments.iter().filter(of_call).map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>()
+        };
+        let mut found = known.iter().rev().filter(|page| is_of(page) && fits(&page.arguments));
+        if let Some(page @ Page { arguments, .. }) = found.next() {
+            if found.any(|other| of_call(other) != of_call(page)) {
+                return None;
+            }
             let cursor = asked.arguments["cursor"].clone();
             asked.arguments.clone_from(arguments);
             asked.arguments.insert("cursor".into(), cursor);
         }
-        asked
+        Some(asked)
     }
 
-    /// Remembers the call if its answer has a further page.
-    pub fn note(&self, asked: &Asked, outcome: &Outcome) {
+    /// Remembers the call, on this session if it named none, if its answer has a further page.
+    pub fn note(&self, asked: &Asked, session: Option<&str>, outcome: &Outcome) {
         let Some(next) = outcome.document["next"].as_str() else { return };
+        let mut arguments = asked.arguments.clone();
+        if let Some(session) = session {
+            arguments.entry("session").or_insert_with(|| session.into());
+        }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push_back(Page { tool: asked.tool.is, next: next.to_owned(), arguments: asked.arguments.clone() });
+        known.push_back(Page { tool: asked.tool.is, next: next.to_owned(), arguments });
         if known.len() > MOST {
             known.pop_front();
         }

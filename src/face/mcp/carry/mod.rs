@@ -111,7 +111,9 @@ impl Carrier for Recant {
 
 /// Carries a tool out. `word`: the agent's; `new`: the name of a session that is begun for a command that names none.
 fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &str), told: &Told) -> Outcome {
-    let asked = &kept.cursors.completed(asked);
+    let Some(asked) = &kept.cursors.completed(asked) else {
+        return Outcome::refused("refused", "several calls gave this cursor").with("remedy", "repeat the arguments beside it");
+    };
     if asked.tool.is == Name::HoldRun {
         return advised(hold_run::run(child, asked, kept, (word, new), told), Name::HoldRun);
     }
@@ -142,7 +144,7 @@ fn carry_out(child: &Child, asked: &Asked, kept: &Keeps, (word, new): (&str, &st
         _ => reading::look(child, (asked, here), session, told),
     };
     let outcome = advised(outcome, asked.tool.is);
-    kept.cursors.note(asked, &outcome);
+    kept.cursors.note(asked, own.as_ref().map(|own| own.told()), &outcome);
     match own {
         // It says which one was meant.
         Some(own) if outcome.document.get("session").is_none() => outcome.with("session", own.told()),
