@@ -178,8 +178,7 @@ impl Moves for Inward {
     fn next(&mut self) -> Result<Option<Move>, Error> {
         while let Some((change, index, side)) = self.changes.next()? {
             if (self.denied)(&change.path) {
-                let why = "commit.deny in the configuration forbids it; leave it out by naming the other paths";
-                self.refused.push(Against::new(&change.path, why));
+                self.refused.push(Against::new(&change.path, DENIED));
             } else if self.of_run && side == Side::Never && is_stand_in(&change.after) {
                 let why = "a link in the place of a closed file, not its content; leave it out by naming the other paths, or discard it";
                 self.refused.push(Against::new(&change.path, why));
@@ -211,6 +210,14 @@ impl Moves for Inward {
         rest.times = wanted_times(changes.directory_times(), originals.directory_times()?, &timed);
         Ok(rest)
     }
+}
+
+const DENIED: &str = "commit.deny in the configuration forbids it; leave it out by naming the other paths";
+
+/// The error for paths that `commit.deny` names.
+pub fn denied(paths: Vec<&AbsPath>) -> Error {
+    let refused = paths.into_iter().map(|path| Against::new(path, DENIED)).collect();
+    crate::engine::refused(refused).with_reason(Reason::Denied)
 }
 
 fn is_file(state: Option<&State>) -> bool {

@@ -165,6 +165,7 @@ impl Row {
 impl Report {
     /// A dry run of a commit that does this and no more.
     pub fn of_commit(header: &Header, rows: Vec<Row>) -> Self {
+        let inside = header.counts.inside + rows.len() as u64;
         Self {
             verb: Verb::Commit,
             dry_run: true,
@@ -177,12 +178,13 @@ impl Report {
             uncovered: false,
             kept: 0,
             displaced: Vec::new(),
-            counts: header.counts,
+            counts: Counts { inside, ..header.counts },
         }
     }
 
-    /// Adds rows of other paths.
+    /// Adds rows of other paths, which a dry run would move, too.
     pub fn add(&mut self, rows: Vec<Row>) {
+        self.counts.inside += rows.len() as u64;
         self.rows.extend(rows);
         self.rows.sort_by(|one, other| one.path.cmp(&other.path));
     }

@@ -27,7 +27,7 @@ fn exact_stamp() -> rustix::io::Result<Time> {
     let file = memfd_create(c"recant-clock", MemfdFlags::CLOEXEC)?;
     fchmod(&file, Mode::RUSR)?;
     fstat(&file)?;
-    fchmod(&file, Mode::RWXU)?;
+    fchmod(&file, Mode::RUSR | Mode::WUSR)?;
     let stat = fstat(&file)?;
     Ok(Time { s: stat.st_ctime, ns: u32::try_from(stat.st_ctime_nsec).unwrap_or(0) })
 }

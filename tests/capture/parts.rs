@@ -360,6 +360,13 @@ fn a_session_whose_commit_was_undone_merges_too() {
         let said = desk.recant("commit two --merge --dry-run").ok();
         assert!(said.stderr().contains("a: would be merged"), "{said}");
         before.assert_same(&tree(desk), "a dry run");
+        // What the commit would refuse is refused before the session changes.
+        desk.world.config("[commit]\ndeny = ['a']\n");
+        for words in ["commit two --merge --dry-run", "commit two --merge"] {
+            let said = desk.recant(words).with(1);
+            assert!(said.stderr().contains("commit.deny") && desk.status("two") == "rolled_back", "{words}: {said}");
+        }
+        desk.world.config("");
         desk.recant("commit two --merge").ok();
         assert_eq!((&*lines(desk, "a")[1], &*lines(desk, "a")[7]), ("2", "eight"));
         desk.recant("rollback two").ok();

@@ -1,6 +1,7 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
+use super::carry_out;
 use crate::capture::{Choice, choose, may_choose};
 use crate::compare::{MergeResult, MergedChange, Sources, onto};
 use crate::engine::Row;
@@ -11,6 +12,13 @@ use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
 use crate::verb::resolve::go_on::open_again;
+
+/// Refuses, before the session changes, what the commit would refuse.
+fn refuse_denied(desk: &Desk, choices: &[Choice]) -> Result<(), Error> {
+    let denied = carry_out::denied(desk)?;
+    let paths: Vec<&AbsPath> = choices.iter().map(|choice| &choice.path).filter(|path| denied(path)).collect();
+    if paths.is_empty() { Ok(()) } else { Err(crate::commit::denied(paths)) }
+}
 
 /// Tells whether a session takes what a merge makes: one whose commit was undone is opened again for it.
 ///
@@ -63,6 +71,7 @@ pub fn merge(
         return Ok(Vec::new());
     }
     may_merge(session)?;
+    refuse_denied(desk, &choices)?;
     choices.iter().for_each(|choice| desk.caller.tell(Fact::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;

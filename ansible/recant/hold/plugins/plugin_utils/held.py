@@ -31,7 +31,7 @@ exec "$0" "$@\""""
 # In place of START for a task's own commands: notes beside the session how they ended, as one that changed nothing leaves no step. What of
 # the task failed stays noted until another task begins; one that never ends is noted as cut off.
 NOTED = START.partition("\n")[0] + """
-note() { (umask 77; mkdir -p %(notes)s; case $(cat %(notes)s/ended) in %(kept)s) ;; *) echo "$1" > %(notes)s/ended ;; esac) 2>/dev/null; }
+note() { (umask 77; mkdir -p %(notes)s; case $(cat %(notes)s/ended) in %(kept)s) ;; *) printf '%%s\\n' "$1" > %(notes)s/ended ;; esac) 2>/dev/null; }
 %(left)s
 note "%(task)s cut off "%(name)s
 "$0" "$@"
