@@ -128,6 +128,6 @@ fn what_somebody_changes_during_a_run_is_a_conflict_that_names_the_clock_which_w
     assert!(child.wait().expect("its end").success(), "{rest}");
     // By the clock as it was before, this may have been done hours before the command.
     let said = world.recant("commit last").with(3);
-    assert!(said.stderr().contains("a change during or before the run: the clock was set back"), "{said}");
+    assert!(said.stderr().contains("changed during or before the run: the clock was set back"), "{said}");
     assert_eq!(world.read("edited"), "theirs");
 }
