@@ -327,6 +327,10 @@ fn part(
     }
     let mut acted = commit_part(desk, store, session, call, (&changes, &selection))?;
     acted.report.notes.splice(0..0, notes);
+    // What a dry run would merge is of the part.
+    let more = merged.len() as u64;
+    acted.report.counts.changes += more;
+    acted.part_of.iter_mut().for_each(|whole| whole.changes -= more);
     acted.report.add(merged);
     Ok(Some(acted))
 }

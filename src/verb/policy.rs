@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use globset::GlobMatcher;
 use serde::Serialize;
 
-use super::act::carry_out::denied;
+use super::act::named_paths::denied;
 use super::desk::Desk;
 use super::error;
 use super::parts::select::{self, Selection, Way};

@@ -391,12 +391,16 @@ fn ready(run: &mut Child, want: &str) {
     assert_eq!(String::from_utf8(said).unwrap(), want);
 }
 
-/// The proxy that a recant has started.
+/// The proxy that a recant starts, beside the command: a connection waits for it.
 fn proxy_of(recant: u32) -> u32 {
-    let children = std::fs::read_to_string(format!("/proc/{recant}/task/{recant}/children")).unwrap();
     let words = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let proxies = children.split_whitespace().find(|pid| words(pid).split('\0').nth(1) == Some("proxy"));
-    proxies.unwrap_or_else(|| panic!("no proxy among {children}")).parse().unwrap()
+    let mut proxy = None;
+    until("recant has a proxy", || {
+        let children = std::fs::read_to_string(format!("/proc/{recant}/task/{recant}/children")).unwrap();
+        proxy = children.split_whitespace().find(|pid| words(pid).split('\0').nth(1) == Some("proxy")).map(str::to_owned);
+        proxy.is_some()
+    });
+    proxy.unwrap().parse().unwrap()
 }
 
 #[test]

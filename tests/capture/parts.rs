@@ -303,6 +303,7 @@ fn a_change_is_merged_with_what_somebody_edited_since_and_its_rollback_gives_tha
 
         let said = desk.recant("commit s --merge --dry-run a made").ok();
         assert!(said.stderr().contains("a: would be merged"), "{said}");
+        assert!(said.stderr().contains("2 changes would be committed"), "{said}");
         edited.assert_same(&tree(desk), "a dry run");
         desk.bare(&desk.world.tree(), "printf 'one\\ntwo\\n' > b");
         let edited = tree(desk);

@@ -1,10 +1,6 @@
 //! The job of a commit, rollback or redo, carried out on a session as the call and the settings say.
 
-use std::rc::Rc;
-
-use globset::GlobSetBuilder;
-
-use super::merge;
+use super::{merge, named_paths};
 use crate::capture::Rest;
 use crate::capture::layers::rejoin;
 use crate::checkpoint::Limits;
@@ -17,8 +13,7 @@ use crate::error::{Against, Error, Kind, Reason};
 use crate::fs::{AbsPath, leads_nowhere};
 use crate::rollback;
 use crate::session::{Change, Locked, Part, Session, Store};
-use crate::settings::{OnLimit, path_glob};
-use crate::tree::project_of;
+use crate::settings::OnLimit;
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::error::Subject;
@@ -103,9 +98,9 @@ pub fn carry_out(
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(desk.store_lock(store)?) };
     let (max_files, max_size) = (desk.config.max_files.value, desk.config.max_size.value);
     let limits = Limits { max_files, max_size, on_limit: act.on_limit };
-    let denied = denied(desk)?;
+    let denied = named_paths::denied(desk)?;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &LeftOut| act.job(session, paths, aside, (limits, &denied));
-    let of_no_weight = |session: &Locked| minor(desk, session);
+    let of_no_weight = |session: &Locked| named_paths::minor(desk, session);
     let minor = match act.conflicts {
         Conflicts::Stop => Minor::Stops,
         Conflicts::LeaveMinor => Minor::LeftOut(&of_no_weight),
@@ -167,32 +162,6 @@ pub fn restore(
 pub fn prevented_by(error: &Error) -> Vec<Against> {
     let is_theirs = error.kind() == Kind::Refused && !error.called().is_empty() && error.reason() != Some(&Reason::Denied);
     if is_theirs { error.against() } else { Vec::new() }
-}
-
-/// The paths that `commit.deny` names.
-pub fn denied(desk: &Desk) -> Result<MinorPaths, Error> {
-    named_by("commit.deny", &desk.config.deny.value)
-}
-
-/// The paths that the globs of a setting name, and all below them.
-fn named_by(key: &str, globs: &[String]) -> Result<MinorPaths, Error> {
-    let broken = |error: globset::Error| crate::engine::refused_at(key, error);
-    let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        set.add(path_glob(glob).map_err(broken)?);
-    }
-    let set = set.build().map_err(broken)?;
-    Ok(Rc::new(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path))))
-}
-
-/// The paths where a conflict does not stop a commit: places of `commit.minor`, but not where the command was meant to work. `None` for
-/// staged changes: somebody named each of their paths.
-fn minor(desk: &Desk, session: &Locked) -> Result<Option<MinorPaths>, Error> {
-    let Some(run) = session.run()? else { return Ok(None) };
-    let named = named_by("commit.minor", &desk.config.minor.value)?;
-    let project = project_of(&run.command.cwd, dirs::home_dir().as_deref());
-    let works_there = named(&project);
-    Ok(Some(Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }
 
 /// The error with all the paths in the way.

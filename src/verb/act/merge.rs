@@ -1,7 +1,7 @@
 //! `commit --merge`: changes whose path somebody has edited since are put onto what is there now, before the session is committed. In the
 //! session that is a person's choice: a step.
 
-use super::carry_out;
+use super::named_paths;
 use crate::capture::{Choice, choose, may_choose};
 use crate::compare::{MergeResult, MergedChange, Sources, onto};
 use crate::engine::Row;
@@ -15,7 +15,7 @@ use crate::verb::resolve::go_on::open_again;
 
 /// Refuses, before the session changes, what the commit would refuse.
 fn refuse_denied(desk: &Desk, choices: &[Choice]) -> Result<(), Error> {
-    let denied = carry_out::denied(desk)?;
+    let denied = named_paths::denied(desk)?;
     let paths: Vec<&AbsPath> = choices.iter().map(|choice| &choice.path).filter(|path| denied(path)).collect();
     if paths.is_empty() { Ok(()) } else { Err(crate::commit::denied(paths)) }
 }

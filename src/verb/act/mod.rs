@@ -6,6 +6,7 @@ pub mod acted;
 pub mod carry_out;
 pub mod deadline;
 pub mod merge;
+pub mod named_paths;
 pub mod steps_behind;
 pub mod temporary;
 pub mod unconfirmed;
