@@ -1,5 +1,6 @@
 //! Files that hold secrets, which a closed run cannot read: the default of `agent.closed`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A file that holds secrets, or a directory of such.
@@ -85,6 +86,27 @@ pub const SECRETS: &[Secret] = {
     ]
 };
 
+/// Variables that a program asks for another place of what is otherwise at or below a path of the home directory, from its manual.
+const MOVED: &[(&str, &str)] = &[
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".gnupg", "GNUPGHOME"),
+    (".aws/credentials", "AWS_SHARED_CREDENTIALS_FILE"),
+    (".aws/config", "AWS_CONFIG_FILE"),
+    (".config/gcloud", "CLOUDSDK_CONFIG"),
+    (".azure", "AZURE_CONFIG_DIR"),
+    // A list of files.
+    (".kube", "KUBECONFIG"),
+    (".password-store", "PASSWORD_STORE_DIR"),
+    (".netrc", "NETRC"),
+    (".npmrc", "NPM_CONFIG_USERCONFIG"),
+    (".npmrc", "npm_config_userconfig"),
+    (".cargo", "CARGO_HOME"),
+    (".docker", "DOCKER_CONFIG"),
+    (".config/gh", "GH_CONFIG_DIR"),
+    (".config/glab-cli", "GLAB_CONFIG_DIR"),
+];
+
 /// The paths of [`SECRETS`] below a home directory.
 pub fn usual(home: Option<&Path>) -> Vec<PathBuf> {
     home.map(|home| SECRETS.iter().map(|secret| home.join(secret.path)).collect()).unwrap_or_default()
@@ -95,6 +117,19 @@ impl Secret {
     pub fn at(path: &Path, home: Option<&Path>) -> Option<&'static Self> {
         let below = path.strip_prefix(home?).ok()?;
         SECRETS.iter().find(|secret| Path::new(secret.path) == below)
+    }
+
+    /// The other paths at which its program looks for it, as the environment says.
+    pub fn moved(&self) -> Vec<PathBuf> {
+        let places = MOVED.iter().filter_map(|(from, variable)| {
+            let below = Path::new(self.path).strip_prefix(from).ok()?;
+            Some((below, std::env::var_os(variable)?))
+        });
+        let each = |(below, value): (&Path, OsString)| {
+            let places = std::env::split_paths(&value).filter(|place| place.is_absolute());
+            places.map(|place| place.components().chain(below.components()).collect()).collect::<Vec<_>>()
+        };
+        places.flat_map(each).collect()
     }
 }
 

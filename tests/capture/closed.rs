@@ -79,6 +79,23 @@ fn a_registry_s_settings_without_a_token_are_open() {
 }
 
 #[test]
+fn what_a_variable_says_lies_elsewhere_is_closed_there() {
+    each(|desk| {
+        let elsewhere = desk.world.root().join("home/else");
+        desk.bare(
+            desk.world.root(),
+            "mkdir -p home/else/gh home/else/cloud home/else/keys; echo sesame | tee home/else/one home/else/two home/else/cloud/db home/else/keys/k; \
+             echo 'oauth_token: sesame' > home/else/gh/hosts.yml; echo open > home/else/gh/config.yml",
+        );
+        let at = |below: &str| elsewhere.join(below).display().to_string();
+        let run = desk.held("--closed", &format!("cd {}; cat gh/hosts.yml one two cloud/db keys/k; cat gh/config.yml", at("")));
+        let run = run.env("XDG_CONFIG_HOME", at("")).env("KUBECONFIG", format!("{}:{}", at("one"), at("two")));
+        let said = run.env("CLOUDSDK_CONFIG", at("cloud")).env("GNUPGHOME", at("keys")).run().ok();
+        assert_eq!(said.stdout(), "open\n", "{said}");
+    });
+}
+
+#[test]
 fn what_is_opened_or_passed_is_open_and_nothing_beside_it() {
     with_secrets(|desk| {
         let home = desk.world.root().join("home").display().to_string();

@@ -18,21 +18,25 @@ const LOOKED_THROUGH: u64 = 1 << 20;
 pub fn paths<'a>(desk: &Desk, closing: &'a Closing, passed: impl Iterator<Item = &'a Path>) -> Vec<Hide> {
     let home = dirs::home_dir();
     let open: Vec<PathBuf> = closing.open.iter().map(PathBuf::as_path).chain(passed).map(real).collect();
-    let known =
-        |path: &Path| Secret::at(path, home.as_deref()).map_or(("agent.closed", Holds::All), |known| (known.what, known.holds));
-    let set = desk.config.closed.value.iter().map(|path| (path.as_path(), known(path)));
+    let set = desk.config.closed.value.iter().flat_map(|path| match Secret::at(path, home.as_deref()) {
+        Some(known) => {
+            let places = std::iter::once(path.clone()).chain(known.moved());
+            places.map(|path| (path, (known.what, known.holds))).collect()
+        }
+        None => vec![(path.clone(), ("agent.closed", Holds::All))],
+    });
     // A list of a person's own is the whole list.
     let of_agents = closing.of_agents.iter().filter(|_| desk.config.closed.from == From::Default);
-    let all = set.chain(of_agents.map(|path| (path.as_path(), (error::AGENT_S_CREDENTIALS, Holds::All))));
+    let all = set.chain(of_agents.map(|path| (path.as_path().to_path_buf(), (error::AGENT_S_CREDENTIALS, Holds::All))));
     let all: Vec<_> = all.collect();
     for path in closing.open.iter().map(|path| real(path)) {
-        let is_of_it = |(closed, _): &(&Path, _)| path.starts_with(real(closed)) || real(closed).starts_with(&path);
+        let is_of_it = |(closed, _): &(PathBuf, _)| path.starts_with(real(closed)) || real(closed).starts_with(&path);
         if !all.iter().any(is_of_it) {
             desk.caller.tell(Fact::Warning(&error::opens_nothing(&path)));
         }
     }
     let closed = all.into_iter().flat_map(|(path, (what, holds))| {
-        let parts = secret_parts(path, holds).into_iter().flat_map(|path| but_for(&open, path));
+        let parts = secret_parts(&path, holds).into_iter().flat_map(|path| but_for(&open, path));
         parts.map(|path| Hide { path, secret: Some(what.to_owned()) }).collect::<Vec<_>>()
     });
     closed.collect()
