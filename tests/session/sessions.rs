@@ -500,6 +500,8 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
             nothing was changed
             recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
     "#);
+    let said = world.recant("prune --checkpoints --committed").with(2).stderr();
+    assert!(said.contains("which checkpoints?") && said.contains("recant prune --checkpoints --older-than 30d"), "{said}");
     let before = common::manifest(&world.store());
     let dry = world.recant("prune --sessions --keep 0 --dry-run").ok().stdout();
     before.assert_same(&common::manifest(&world.store()), "a dry run changes nothing");

@@ -3,7 +3,7 @@
 use super::acts::plural;
 use crate::error::{Error, Kind as ErrorKind, command};
 use crate::fs::AbsPath;
-use crate::remedy::{Command, shell};
+use crate::remedy::Command;
 use crate::settings::bytes;
 use crate::snapshot::heal;
 use crate::verb::prune::kind::Kind;
@@ -16,11 +16,12 @@ pub fn content_stays(why: &str) -> String {
     format!("no content was freed: a damaged snapshot may need it ({why}); {}", heal())
 }
 
-/// The error for a prune without names and conditions.
-pub fn which_sessions() -> Error {
-    let how = shell("recant prune --sessions --older-than 30d")
+/// The error for a prune of a kind without names and conditions.
+pub fn which(kind: Kind) -> Error {
+    let how = command(format_args!("prune {} --older-than 30d", kind.option()))
         + ", --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
-    Error::new(ErrorKind::Usage, "which sessions? give an age, a number to keep, a size, or ids").with_remedy(how)
+    let message = format!("which {}s? give an age, a number to keep, a size, or ids", kind.word());
+    Error::new(ErrorKind::Usage, message).with_remedy(how)
 }
 
 /// So many sessions, or what they lose: `3 discarded sessions`.

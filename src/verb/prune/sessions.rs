@@ -201,7 +201,7 @@ impl Pruning<'_> {
     }
 
     fn refuse_unbounded(&self) -> Result<(), Error> {
-        if self.kind != Kind::Discarded && self.conditions().is_unbounded() { Err(error::which_sessions()) } else { Ok(()) }
+        if self.kind != Kind::Discarded && self.conditions().is_unbounded() { Err(error::which(self.kind)) } else { Ok(()) }
     }
 
     /// The sessions that fit the conditions.
