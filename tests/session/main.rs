@@ -13,6 +13,7 @@ mod moving;
 mod sessions;
 mod staging;
 mod store_format;
+mod upgrade;
 
 use common::Said;
 
