@@ -1,7 +1,7 @@
 //! The changes that a person should see before all others: what gives rights, and what other programs run or obey without being asked.
 //! By path, states and the caller's PATH alone, so that a new name for an old trick is a row here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display};
 use std::sync::LazyLock;
 
@@ -254,37 +254,68 @@ const PROJECT_BELOW: &[(&str, &str)] = &[
     (".github/actions/", "CI runs it"),
 ];
 
+/// A row of these tables.
+struct Row {
+    pattern: &'static str,
+    /// True if what lies in the directory is meant.
+    below: bool,
+    of_project: bool,
+    why: &'static str,
+    /// Its place in the tables: the first row that fits counts.
+    place: usize,
+}
+
+/// The rows by the first component of their patterns. That of one with a slash in front, as of every whole path, has no name.
+static ROWS: LazyLock<HashMap<&str, Vec<Row>>> = LazyLock::new(|| {
+    let tables = [(BELOW, true, false), (PROJECT_BELOW, true, true), (FILES, false, false), (PROJECT_FILES, false, true)];
+    let all = tables.into_iter().flat_map(|(table, below, of_project)| table.iter().map(move |row| (row, below, of_project)));
+    let mut rows: HashMap<&str, Vec<Row>> = HashMap::new();
+    for (place, (&(pattern, why), below, of_project)) in all.enumerate() {
+        rows.entry(first(pattern)).or_default().push(Row { pattern, below, of_project, why, place });
+    }
+    rows
+});
+
+fn first(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
+}
+
+/// The first row that fits a path, whole or from one of its components on.
+fn row_of(path: &str) -> Option<&'static Row> {
+    let is_of_package = path.contains("/node_modules/");
+    let ends = std::iter::once(path).chain(path.match_indices('/').map(|(slash, _)| &path[slash + 1..]));
+    let rows = ends.flat_map(|end| {
+        let fits = move |row: &&Row| if row.below { end.starts_with(row.pattern) } else { end == row.pattern };
+        ROWS.get(first(end)).into_iter().flatten().filter(fits)
+    });
+    rows.filter(|row| !(row.of_project && is_of_package)).min_by_key(|row| row.place)
+}
+
 fn obeyed(path: &AbsPath, to: &State) -> Option<&'static str> {
     if to.is_dir() {
         return None;
     }
     let text = String::from_utf8_lossy(path.as_bytes());
-    // A pattern with a slash in front is a whole path from the root on.
-    let ends = |end: &str| {
-        if end.starts_with('/') { text == end } else { text.strip_suffix(end).is_some_and(|above| above.ends_with('/')) }
-    };
-    let lies_in = |directory: &str| {
-        if directory.starts_with('/') { text.starts_with(directory) } else { text.contains(&format!("/{directory}")) }
-    };
     // Of a submodule, or of a working tree beside the repository.
     if let Some((_, part)) = ["/.git/modules/", "/.git/worktrees/"].iter().find_map(|above| text.split_once(above)) {
         let hook = part.contains("/hooks/") && !part.ends_with(".sample");
         let config = part.ends_with("/config") || part.ends_with("/config.worktree");
         return if hook { Some("git runs it") } else { Some("git obeys it").filter(|_| config) };
     }
-    let is_of_package = lies_in("node_modules/");
-    let of_project = |rows: &'static [(&str, &str)]| rows.iter().filter(move |_| !is_of_package);
-    if let Some((_, why)) = BELOW.iter().chain(of_project(PROJECT_BELOW)).find(|(directory, _)| lies_in(directory)) {
-        return Some(why).copied().filter(|_| !text.ends_with(".sample"));
+    if let Some(row) = row_of(&text) {
+        return Some(row.why).filter(|_| !(row.below && text.ends_with(".sample")));
     }
-    if let Some((_, why)) = FILES.iter().chain(of_project(PROJECT_FILES)).find(|(end, _)| ends(end)) {
-        return Some(why);
-    }
-    let above = path.parent()?;
-    let above = String::from_utf8_lossy(above.as_bytes()).into_owned();
-    let is_known = PROGRAMS.iter().any(|end| above == *end || !end.starts_with('/') && above.ends_with(&format!("/{end}")));
-    let is_in_path = is_known || CALLERS.contains(&above);
-    (is_in_path && (is_executable(to) || matches!(to.what, What::Symlink { .. }))).then_some("a program in PATH")
+    let is_program = is_executable(to) || matches!(to.what, What::Symlink { .. });
+    let in_path = || text.rsplit_once('/').is_some_and(|(directory, _)| is_in_path(directory));
+    (is_program && in_path()).then_some("a program in PATH")
+}
+
+/// True if shells look for programs in a directory.
+fn is_in_path(directory: &str) -> bool {
+    let is_it = |end: &&str| {
+        directory.strip_suffix(*end).is_some_and(|above| above.is_empty() || !end.starts_with('/') && above.ends_with('/'))
+    };
+    PROGRAMS.iter().any(is_it) || CALLERS.contains(directory)
 }
 
 #[cfg(test)]
