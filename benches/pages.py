@@ -24,8 +24,9 @@ def main(words):
     if words == ["--check"]:
         sys.exit("".join(f"{fault}\n" for fault in faults(read(FIGURES), datetime.date.today())) or 0)
     if words:
+        taken = together([read(path) for path in words])
         with open(FIGURES, "w", encoding="utf-8") as out:
-            json.dump(together([read(path) for path in words]), out, indent=1, ensure_ascii=False)
+            json.dump(taken, out, indent=1, ensure_ascii=False)
             out.write("\n")
     for path, text in pages(read(FIGURES)):
         with open(path, "w", encoding="utf-8") as out:
