@@ -86,13 +86,14 @@ enum Share {
 pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
     desk.collected.replace(Some(Vec::new()));
     let (store, mut session) = call.of.open(desk, Want::Commit)?;
-    match share(desk, call, store, &session)? {
-        Share::Own(paths) => {
-            ask_before(desk, store, &session, call)?;
-            own(desk, store, &mut session, call, paths)
-        }
+    let head = session.header.head();
+    let done = match share(desk, call, store, &session)? {
+        Share::Own(paths) => ask_before(desk, store, &session, call).and_then(|()| own(desk, store, &mut session, call, paths)),
         Share::Part(changes, selection) => part(desk, store, &mut session, call, (changes, selection)),
-    }
+    };
+    // What a merge made before that is a step, and stays.
+    let step = session.header.head();
+    done.map_err(|error| if step == head { error } else { error::after_merge(error, session.id(), step) })
 }
 
 /// The end of an agent's commit by its person's policy.

@@ -346,6 +346,23 @@ fn a_dry_run_of_a_merge_tells_of_all_paths_and_so_does_one_where_nothing_else_is
 
 /// What it held is among the objects that the rollback gave back; it is opened again for the merge. No merge is offered where there is none.
 #[test]
+fn a_merge_whose_commit_is_refused_is_named_as_a_step() {
+    each(|desk| {
+        desk.made("seq 9 > a; seq 9 > b");
+        desk.held("-n s", "sed -i 's/^2$/two/' a b").run().ok();
+        desk.bare(&desk.world.tree(), "sed -i 's/^8$/eight/' a");
+        let before = tree(desk);
+        let open = std::fs::OpenOptions::new().append(true).open(desk.world.tree().join("b")).unwrap();
+        let said = desk.recant("commit s --merge").with(3);
+        assert!(said.stderr().contains("nothing was changed, but step 2 of session"), "{said}");
+        before.assert_same(&tree(desk), "a refused commit");
+        drop(open);
+        desk.recant("commit s").ok();
+        assert_eq!(desk.world.read("a"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+    });
+}
+
+#[test]
 fn a_session_whose_commit_was_undone_merges_too() {
     each(|desk| {
         desk.made("seq 9 > a; seq 9 > b; mkdir many; for i in $(seq 101); do echo $i > many/$i; done");

@@ -131,6 +131,12 @@ pub fn do_not_merge(id: &Id, against: Vec<Against>, by_force_alone: bool) -> Err
     Error::new(Kind::Conflict, message).with_rows(paths).with_remedy(remedy)
 }
 
+/// The error of a commit that was refused once its merge was a step of the session.
+pub fn after_merge(error: Error, id: &Id, step: u32) -> Error {
+    let before = error.state().map_or(String::new(), |state| format!("{state}, but "));
+    error.with_state(format!("{before}step {step} of session {} now holds the merge", id.tail()))
+}
+
 /// The error for a merge of blocks.
 pub fn merges_whole() -> Error {
     Error::usage("--merge takes whole paths").with_remedy("name them without numbers, or commit the blocks without --merge")
