@@ -108,7 +108,8 @@ cp -r ansible/recant/hold "$collection/source"
 find "$collection/source" -name __pycache__ -prune -exec rm -r {} +
 sed -i "s/^version: .*/version: $version/" "$collection/source/galaxy.yml"
 sed -n 's/^repository = "\(.*\)"/repository: \1/p' Cargo.toml >>"$collection/source/galaxy.yml"
-"$galaxy" collection build "$collection/source" --output-path "$collection" >&2
+# It takes no other encoding.
+LC_ALL=C.UTF-8 "$galaxy" collection build "$collection/source" --output-path "$collection" >&2
 tar -C "$collection/packed" -xzf "$collection/recant-hold-$version.tar.gz"
 (cd "$collection/packed" && tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" \
     --format=ustar -cf - -- *) | gzip -9n >"$out/recant-hold-$version.tar.gz"

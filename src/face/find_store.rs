@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::fs::{AbsPath, Shown, resolve};
+use crate::fs::{AbsPath, Shown, program, resolve};
 use crate::remedy::shell;
 use crate::session::Changes;
 use crate::settings::{From, Settings};
@@ -90,7 +90,7 @@ pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Error> {
 
 /// The program of this process.
 pub fn own_program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find recant's own program")
+    program::own().context("cannot find recant's own program")
 }
 
 /// The working directory.

@@ -4,13 +4,16 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::fs::program;
 use crate::session::{Id, Store};
 
 /// Starts a watcher, and names it; `None` if none can be: a transient timer of systemd where that outlives the caller's own session, else a process.
 pub fn start(store: &Store, id: &Id, seconds: i64) -> Option<String> {
     // Tests choose.
     let only = std::env::var("RECANT_CONFIRM_BY").ok().filter(|_| cfg!(feature = "crash-points"));
-    let (Ok(program), true) = (std::env::current_exe(), only.as_deref() != Some("nobody")) else { return None };
+    if only.as_deref() == Some("nobody") {
+        return None;
+    }
     let watch = |command: &mut Command| {
         command.arg("--store").arg(store.path.as_path()).args(["confirm", "--watch", id.as_str()]);
         // The test's settings for this process are not for that one.
@@ -21,13 +24,13 @@ pub fn start(store: &Store, id: &Id, seconds: i64) -> Option<String> {
         let mut timer = crate::fs::command("systemd-run");
         timer.args((!rustix::process::geteuid().is_root()).then_some("--user"));
         timer.args(["--quiet", "--collect", "--timer-property=AccuracySec=1s"]);
-        timer.args([format!("--unit={unit}"), format!("--on-active={seconds}s"), "--".into()]).arg(&program);
+        timer.args([format!("--unit={unit}"), format!("--on-active={seconds}s"), "--".into()]).arg(program::own_path().ok()?);
         watch(&mut timer);
         if timer.stdout(Stdio::null()).status().is_ok_and(|done| done.success()) {
             return Some(format!("systemd {unit}"));
         }
     }
-    let mut process = crate::fs::command(&program);
+    let mut process = crate::fs::command(program::own().ok()?);
     watch(&mut process);
     let mut child = process.stdout(Stdio::piped()).spawn().ok()?;
     let got = child.stdout.take()?.read(&mut [0]).ok()?;

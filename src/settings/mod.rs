@@ -24,7 +24,7 @@ pub use choice::{AgentCommit, Choice, Color, OnLimit};
 pub use glob::path_glob;
 pub use hosts::{Entry, Host};
 pub use row::Row;
-pub use secrets::{Holds, Secret, names_private_key};
+pub use secrets::{Holds, MovedSecret, Secret, moved, names_private_key};
 pub use similar_word::edits;
 pub use table::{OUTPUT_PATHS, ROWS, Remote, Settings};
 pub use units::{age, age_word, bytes, grouped, size, size_word};

@@ -86,7 +86,8 @@ pub const SECRETS: &[Secret] = {
     ]
 };
 
-/// Variables that a program asks for another place of what is otherwise at or below a path of the home directory, from its manual.
+/// A path below the home directory, and the variable that names another place for what is at or below it: from the manual of the program that
+/// asks it.
 const MOVED: &[(&str, &str)] = &[
     (".config", "XDG_CONFIG_HOME"),
     (".local/share", "XDG_DATA_HOME"),
@@ -94,10 +95,11 @@ const MOVED: &[(&str, &str)] = &[
     (".aws/credentials", "AWS_SHARED_CREDENTIALS_FILE"),
     (".aws/config", "AWS_CONFIG_FILE"),
     (".config/gcloud", "CLOUDSDK_CONFIG"),
+    (".config/gcloud", "GOOGLE_APPLICATION_CREDENTIALS"),
     (".azure", "AZURE_CONFIG_DIR"),
-    // A list of files.
-    (".kube", "KUBECONFIG"),
+    (".kube", KUBECONFIG),
     (".password-store", "PASSWORD_STORE_DIR"),
+    (".config/Bitwarden CLI", "BITWARDENCLI_APPDATA_DIR"),
     (".netrc", "NETRC"),
     (".npmrc", "NPM_CONFIG_USERCONFIG"),
     (".npmrc", "npm_config_userconfig"),
@@ -106,6 +108,34 @@ const MOVED: &[(&str, &str)] = &[
     (".config/gh", "GH_CONFIG_DIR"),
     (".config/glab-cli", "GLAB_CONFIG_DIR"),
 ];
+
+/// The variable that holds a list, as PATH does.
+const KUBECONFIG: &str = "KUBECONFIG";
+
+/// A secret in the place that a variable names.
+#[derive(Debug)]
+pub struct MovedSecret {
+    pub secret: &'static Secret,
+    pub variable: &'static str,
+    pub path: PathBuf,
+}
+
+/// The places that variables name for secrets. `value` gives that of a variable; relative ones begin at `cwd`.
+pub fn moved(cwd: &Path, value: impl Fn(&str) -> Option<OsString>) -> Vec<MovedSecret> {
+    let mut found = Vec::new();
+    for (above, variable) in MOVED {
+        let Some(value) = value(variable).filter(|value| !value.is_empty()) else { continue };
+        let places = if *variable == KUBECONFIG { std::env::split_paths(&value).collect() } else { vec![PathBuf::from(value)] };
+        for secret in SECRETS {
+            let Ok(below) = Path::new(secret.path).strip_prefix(above) else { continue };
+            let paths = places.iter().filter(|place| !place.as_os_str().is_empty()).map(|place| cwd.join(place).join(below));
+            // Without the slash that an empty path adds.
+            let paths = paths.map(|path| path.components().collect());
+            found.extend(paths.map(|path| MovedSecret { secret, variable, path }));
+        }
+    }
+    found
+}
 
 /// The paths of [`SECRETS`] below a home directory.
 pub fn usual(home: Option<&Path>) -> Vec<PathBuf> {
@@ -117,19 +147,6 @@ impl Secret {
     pub fn at(path: &Path, home: Option<&Path>) -> Option<&'static Self> {
         let below = path.strip_prefix(home?).ok()?;
         SECRETS.iter().find(|secret| Path::new(secret.path) == below)
-    }
-
-    /// The other paths at which its program looks for it, as the environment says.
-    pub fn moved(&self) -> Vec<PathBuf> {
-        let places = MOVED.iter().filter_map(|(from, variable)| {
-            let below = Path::new(self.path).strip_prefix(from).ok()?;
-            Some((below, std::env::var_os(variable)?))
-        });
-        let each = |(below, value): (&Path, OsString)| {
-            let places = std::env::split_paths(&value).filter(|place| place.is_absolute());
-            places.map(|place| place.components().chain(below.components()).collect()).collect::<Vec<_>>()
-        };
-        places.flat_map(each).collect()
     }
 }
 
@@ -198,6 +215,21 @@ mod tests {
         let page = include_str!("../../docs/reference/settings.md");
         let missing: Vec<_> = SECRETS.iter().filter(|secret| !page.contains(&format!("`~/{}`", secret.path))).collect();
         assert!(missing.is_empty(), "{missing:?}");
+        let unnamed: Vec<_> = MOVED.iter().filter(|(_, variable)| !page.contains(&format!("`{variable}`"))).collect();
+        assert!(unnamed.is_empty(), "{unnamed:?}");
+    }
+
+    #[test]
+    fn variables_name_other_places_of_secrets() {
+        let places = |variable: &str, value: &str| {
+            let found = moved(Path::new("/p"), |asked| (asked == variable).then(|| value.into()));
+            found.into_iter().map(|moved| moved.path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(places("KUBECONFIG", "/a:b::"), ["/a", "/p/b"]);
+        assert_eq!(places("GNUPGHOME", "/a:b/"), ["/a:b"]);
+        assert_eq!(places("DOCKER_CONFIG", "../d"), ["/p/../d/config.json"]);
+        assert_eq!(places("CARGO_HOME", "/c"), ["/c/credentials.toml", "/c/credentials"]);
+        assert!(places("NETRC", "").is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::act::acted::{Acted, PartOf};
 use super::act::carry_out::on_session;
 use super::act::carry_out::{Act, Conflicts};
 use super::act::deadline;
-use super::act::merge;
+use super::act::merge::{self, Merged};
 use super::act::steps_behind::Behind;
 use super::desk::Desk;
 use super::error;
@@ -86,14 +86,13 @@ enum Share {
 pub fn commit(desk: &Desk, call: &Commit) -> Result<Option<Acted>, Error> {
     desk.collected.replace(Some(Vec::new()));
     let (store, mut session) = call.of.open(desk, Want::Commit)?;
-    let head = session.header.head();
-    let done = match share(desk, call, store, &session)? {
-        Share::Own(paths) => ask_before(desk, store, &session, call).and_then(|()| own(desk, store, &mut session, call, paths)),
+    match share(desk, call, store, &session)? {
+        Share::Own(paths) => {
+            ask_before(desk, store, &session, call)?;
+            own(desk, store, &mut session, call, paths)
+        }
         Share::Part(changes, selection) => part(desk, store, &mut session, call, (changes, selection)),
-    };
-    // What a merge made before that is a step, and stays.
-    let step = session.header.head();
-    done.map_err(|error| if step == head { error } else { error::after_merge(error, session.id(), step) })
+    }
 }
 
 /// The end of an agent's commit by its person's policy.
@@ -208,9 +207,9 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     let dry_run = call.of.dry_run;
     call.of.note_purpose(session);
     let behind = say_behind(desk, session, dry_run)?;
-    let merged = if call.merge { merge::merge(desk, store, session, dry_run, &mut paths)? } else { Vec::new() };
-    if !merged.is_empty() && paths.is_empty() {
-        return Ok(Some(all_merged(session, merged)));
+    let merged = if call.merge { merge::merge(desk, store, session, dry_run, &mut paths)? } else { Merged::default() };
+    if !merged.rows.is_empty() && paths.is_empty() {
+        return Ok(Some(all_merged(session, merged.rows)));
     }
     let within = match call.within.filter(|_| !dry_run) {
         Some(seconds) if deadline::arm(desk, store, session, seconds)? => Some(seconds),
@@ -220,8 +219,8 @@ fn own(desk: &Desk, store: &Store, session: &mut Locked, call: &Commit, mut path
     let act = Act { accept_unsynced: call.accept_unsynced, only: call.of.what.moved(), ..call.of.act(desk, conflicts) };
     let done = on_session(desk, store, session, &paths, call.of.effect(), &act);
     let waiting = within.and_then(|seconds| deadline::begin(desk, store, session, seconds));
-    let (mut report, rest) = done?;
-    report.add(merged);
+    let (mut report, rest) = done.map_err(|error| merged.refused(session, error))?;
+    report.add(merged.rows);
     if session.header.is_all_in() {
         // Nothing runs in it any more.
         if let Err(error) = own_store::remove(&desk.fs, &session.dir) {
@@ -285,43 +284,57 @@ fn part(
     call: &Commit,
     (mut changes, mut selection): (Changes, Selection),
 ) -> Result<Option<Acted>, Error> {
-    let chosen_none = |session: &Session| desk.caller.tell(Fact::NothingChosen(session.id()));
     if selection.is_empty() {
-        chosen_none(session);
+        desk.caller.tell(Fact::NothingChosen(session.id()));
         return Ok(None);
     }
     if selection.values().any(|taken| *taken != Taken::Whole) {
         may_choose(session)?;
     }
     ask_before(desk, store, session, call)?;
-    let mut merged = Vec::new();
+    let mut merged = Merged::default();
     if call.merge {
         let mut paths = selection.keys().map(|i| changes.list[*i].path.clone()).collect::<Vec<_>>();
         merged = merge::merge(desk, store, session, call.of.dry_run, &mut paths)?;
-        if !merged.is_empty() && paths.is_empty() {
-            return Ok(Some(all_merged(session, merged)));
+        if !merged.rows.is_empty() && paths.is_empty() {
+            return Ok(Some(all_merged(session, merged.rows)));
         }
         changes = session.changes()?;
         let index = |path: &AbsPath| changes.list.binary_search_by(|change| change.path.cmp(path)).ok();
         selection = paths.iter().filter_map(index).map(|i| (i, Taken::Whole)).collect();
     }
+    let rows = std::mem::take(&mut merged.rows);
+    rest_of_part(desk, store, session, call, (changes, selection), rows).map_err(|error| merged.refused(session, error))
+}
+
+/// Commits what of a part does not have to be merged. `merged`: what a dry run would merge of it.
+fn rest_of_part(
+    desk: &Desk,
+    store: &Store,
+    session: &mut Locked,
+    call: &Commit,
+    (changes, mut selection): (Changes, Selection),
+    merged: Vec<Row>,
+) -> Result<Option<Acted>, Error> {
     let mut notes = select::with_names(session, &changes, &mut selection)?;
     notes.extend(select::settle(&changes, Way::Forth, |_| true, &mut selection));
     if selection.is_empty() {
         notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
-        chosen_none(session);
+        desk.caller.tell(Fact::NothingChosen(session.id()));
         return Ok(None);
     }
     let is_whole = |selection: &Selection| selection.values().all(|taken| *taken == Taken::Whole);
     let is_beside = matches!(call.of.what, What::Beside(_));
-    if !is_beside && selection.len() == changes.list.len() && is_whole(&selection) {
+    if !is_beside && selection.len() + merged.len() == changes.list.len() && is_whole(&selection) {
         // All there is: no part of it.
         notes.iter().for_each(|note| desk.caller.tell(Fact::Note(note)));
         // A policy is about these paths, and not about the times of directories.
-        let is_of_policy = |i: &usize| (!call.of.policy.is_empty()).then(|| changes.list[*i].path.clone());
-        let paths = selection.keys().filter_map(is_of_policy).collect();
+        let names_paths = !call.of.policy.is_empty() || !merged.is_empty();
+        let paths = selection.keys().filter(|_| names_paths).map(|i| changes.list[*i].path.clone()).collect();
         let call = Commit { merge: false, ..call.clone() };
-        return own(desk, store, session, &call, paths);
+        let mut acted = own(desk, store, session, &call, paths)?;
+        acted.iter_mut().for_each(|acted| acted.report.add(merged.clone()));
+        return Ok(acted);
     }
     if !may_part(&session.header) || !is_whole(&selection) {
         may_choose(session)?;

@@ -1,5 +1,7 @@
 //! `--closed`: secrets that a command cannot read, what it is told of them, and what it sees of sessions.
 
+use std::path::PathBuf;
+
 use crate::desk::{Desk, Who, each};
 
 /// A home with secrets, and what lies beside them.
@@ -92,6 +94,16 @@ fn what_a_variable_says_lies_elsewhere_is_closed_there() {
         let run = run.env("XDG_CONFIG_HOME", at("")).env("KUBECONFIG", format!("{}:{}", at("one"), at("two")));
         let said = run.env("CLOUDSDK_CONFIG", at("cloud")).env("GNUPGHOME", at("keys")).run().ok();
         assert_eq!(said.stdout(), "open\n", "{said}");
+
+        // A device is none, and what lies in the project, or has the home directory in it, stays open.
+        desk.bare(&desk.world.tree(), "echo mine > kubeconfig");
+        let script = "cat kubeconfig; echo x > /dev/null && echo written; cat $NETRC";
+        let run = desk.held("--closed", script).env("KUBECONFIG", "kubeconfig").env("AWS_CONFIG_FILE", "/dev/null");
+        let relative = elsewhere.strip_prefix(desk.world.root()).unwrap().join("one");
+        let up: PathBuf = desk.world.tree().strip_prefix(desk.world.root()).unwrap().components().map(|_| "..").collect();
+        let said = run.env("NETRC", up.join(relative)).env("GNUPGHOME", desk.world.root().join("home")).run();
+        assert_eq!(said.stdout(), "mine\nwritten\n", "{said}");
+        assert!(said.stderr().contains("GNUPGHOME names") && said.stderr().contains("which is not closed"), "{said}");
     });
 }
 

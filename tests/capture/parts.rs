@@ -336,6 +336,8 @@ fn a_dry_run_of_a_merge_tells_of_all_paths_and_so_does_one_where_nothing_else_is
         };
         assert_eq!(told(""), ["a modified", "b modified", "c created"]);
         assert_eq!(told("a b"), ["a modified", "b modified"]);
+        let said = desk.recant("commit s a b c --merge --dry-run").ok();
+        assert!(said.stderr().contains("(s): 3 changes would be committed"), "all that there is is no part: {said}");
         assert_eq!(told("a"), ["a modified"], "all that is named would be merged");
         desk.recant("discard s c").ok();
         desk.bare(&desk.world.tree(), "sed -i 's/^8$/eight/' b");
@@ -344,7 +346,6 @@ fn a_dry_run_of_a_merge_tells_of_all_paths_and_so_does_one_where_nothing_else_is
     });
 }
 
-/// What it held is among the objects that the rollback gave back; it is opened again for the merge. No merge is offered where there is none.
 #[test]
 fn a_merge_whose_commit_is_refused_is_named_as_a_step() {
     each(|desk| {
@@ -362,6 +363,7 @@ fn a_merge_whose_commit_is_refused_is_named_as_a_step() {
     });
 }
 
+/// What it held is among the objects that the rollback gave back; it is opened again for the merge. No merge is offered where there is none.
 #[test]
 fn a_session_whose_commit_was_undone_merges_too() {
     each(|desk| {

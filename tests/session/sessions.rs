@@ -449,6 +449,13 @@ fn what_was_discarded_is_freed_at_once_by_age_by_amount_and_by_prune() {
         std::fs::write(&at, change(std::fs::read_to_string(&at).unwrap())).unwrap();
     };
     let [now, old, large, pruned] = [(); 4].map(|()| discarded());
+    // Other settings do not end the time in which it can be brought back.
+    world.config("[retention]\nkeep = 0\n");
+    for words in ["prune -y", "prune --sessions -y"] {
+        world.recant(words).ok();
+    }
+    assert_eq!([&now, &old, &large, &pruned].map(|id| content(id)), [1, 1, 1, 1]);
+    world.config("");
     let said = world.call(["discard", &now, "--now"]).run().ok();
     assert!(said.stderr().contains("is freed, which cannot be undone"), "{said}");
     assert_eq!(content(&now), 0);
@@ -501,7 +508,10 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
             recant prune --sessions --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
     "#);
     let said = world.recant("prune --checkpoints --committed").with(2).stderr();
-    assert!(said.contains("which checkpoints?") && said.contains("recant prune --checkpoints --older-than 30d"), "{said}");
+    assert!(
+        said.contains("which checkpoints?") && said.contains("recant prune --checkpoints --committed --older-than 30d"),
+        "{said}"
+    );
     let before = common::manifest(&world.store());
     let dry = world.recant("prune --sessions --keep 0 --dry-run").ok().stdout();
     before.assert_same(&common::manifest(&world.store()), "a dry run changes nothing");

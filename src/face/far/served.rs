@@ -16,6 +16,7 @@ use clap::Parser;
 use crate::compare::Names;
 use crate::error::{Error, Kind, Reason};
 use crate::face::args::table::effect;
+use crate::fs::program;
 use crate::remote::far_side::Input;
 use crate::remote::{self, Cut, MISSING, PROTOCOL, Request, Up, far_side, request};
 use crate::verb::Effect;
@@ -105,9 +106,7 @@ fn command(request: &Request, near: &Near) -> Result<(Command, Option<Verb>), Er
     let words = request.words().ok_or_else(|| Error::refused("the request is invalid: an argument is malformed"))?;
     let verb =
         Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
-    // By its name, which process listings show. If the name is now another file's (put there meanwhile), by the file itself.
-    let own = std::env::current_exe().ok().filter(|path| path.exists());
-    let mut command = crate::fs::command(own.unwrap_or_else(|| "/proc/self/exe".into()));
+    let mut command = crate::fs::command(program::own().unwrap_or_else(|_| "/proc/self/exe".into()));
     command.arg0("recant").arg("--far").arg(near.word()).args(words);
     // The near side does not know this side's settings, and it has chosen the machine.
     command.env_remove("RECANT_HOST");

@@ -30,18 +30,31 @@ pub fn may_merge(session: &Session) -> Result<(), Error> {
     if opens { Ok(()) } else { may_choose(session) }
 }
 
+/// The end of a merge.
+#[derive(Default)]
+pub struct Merged {
+    /// The changes that a dry run would merge.
+    pub rows: Vec<Row>,
+    /// The step of the session that it was made.
+    step: Option<u32>,
+}
+
+impl Merged {
+    /// The error of a commit that was refused after it: the step stays.
+    pub fn refused(&self, session: &Session, error: Error) -> Error {
+        match self.step {
+            Some(step) => error::after_merge(error, session.id(), step),
+            None => error,
+        }
+    }
+}
+
 /// Merges what can be merged at and under `paths`; all, if there are none. A dry run only says what would be merged, and returns it. `paths`
 /// are then those of the rest.
 ///
 /// # Errors
 /// A path does not merge (3): nothing is changed, and each such path is named with the reason.
-pub fn merge(
-    desk: &Desk,
-    store: &Store,
-    session: &mut Locked,
-    dry_run: bool,
-    paths: &mut Vec<AbsPath>,
-) -> Result<Vec<Row>, Error> {
+pub fn merge(desk: &Desk, store: &Store, session: &mut Locked, dry_run: bool, paths: &mut Vec<AbsPath>) -> Result<Merged, Error> {
     let changes = session.changes()?;
     let asked = |change: &Change| paths.is_empty() || paths.iter().any(|path| change.path.is_under(path));
     let sides = session.sides(changes.list.len())?;
@@ -68,14 +81,15 @@ pub fn merge(
         return Err(error::do_not_merge(session.id(), against, by_force_alone));
     }
     if choices.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Merged::default());
     }
     may_merge(session)?;
     refuse_denied(desk, &choices)?;
     choices.iter().for_each(|choice| desk.caller.tell(Fact::Merged { path: &choice.path, dry_run }));
     if dry_run {
         *paths = rest;
-        return Ok(choices.into_iter().map(|choice| Row::modified(choice.path, &choice.before.object, choice.after)).collect());
+        let row = |choice: Choice| Row::modified(choice.path, &choice.before.object, choice.after);
+        return Ok(Merged { rows: choices.into_iter().map(row).collect(), step: None });
     }
     interrupt::check().map_err(|asked| Error::refused(asked.to_string()))?;
     let _noting = interrupt::note(OnSignal::GoesOn);
@@ -84,5 +98,5 @@ pub fn merge(
     nows.iter().try_for_each(|now| merge_base::keep_bytes(&desk.fs, &session.dir, now))?;
     let words = ["recant", "commit", session.id().tail(), "--merge"].map(|word| Arg(word.as_bytes().to_vec()));
     choose(&desk.fs, store, session, words.to_vec(), (choices, Vec::new()))?;
-    Ok(Vec::new())
+    Ok(Merged { rows: Vec::new(), step: Some(session.header.head()) })
 }

@@ -6,6 +6,7 @@ use crate::fs::AbsPath;
 use crate::remedy::Command;
 use crate::settings::bytes;
 use crate::snapshot::heal;
+use crate::verb::prunable::Committed;
 use crate::verb::prune::kind::Kind;
 
 /// The reason why snapshots stay that are of an unknown directory.
@@ -16,10 +17,14 @@ pub fn content_stays(why: &str) -> String {
     format!("no content was freed: a damaged snapshot may need it ({why}); {}", heal())
 }
 
-/// The error for a prune of a kind without names and conditions.
-pub fn which(kind: Kind) -> Error {
-    let how = command(format_args!("prune {} --older-than 30d", kind.option()))
-        + ", --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
+/// The error for a prune of a kind without names and conditions. What is `committed` no setting lets go of.
+pub fn which(kind: Kind, committed: Committed) -> Error {
+    let (option, or) = match committed {
+        Committed::May => (" --committed", ""),
+        Committed::Stays => ("", "; or set retention.* in the settings"),
+    };
+    let how =
+        command(format_args!("prune {}{option} --older-than 30d", kind.option())) + ", --keep 50, --max-size 1G, or ID…" + or;
     let message = format!("which {}s? give an age, a number to keep, a size, or ids", kind.word());
     Error::new(ErrorKind::Usage, message).with_remedy(how)
 }

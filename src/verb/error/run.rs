@@ -117,6 +117,12 @@ pub fn opens_nothing(path: &Path) -> String {
     format!("{}: --open: nothing is closed there", shell_word(path.as_os_str().as_encoded_bytes()))
 }
 
+/// The warning about a variable that names, for a secret, a directory with the project, the home directory or the store in it.
+pub fn closes_too_much(variable: &str, path: &Path) -> String {
+    let place = shell_word(path.as_os_str().as_encoded_bytes());
+    format!("{variable} names {place}, which is not closed: the project, the home directory or the store lies in it")
+}
+
 /// The error for a `--pass` path that is missing.
 pub fn no_pass(missing: &Path) -> Error {
     let (path, word) = (missing.display(), shell_word(missing.as_os_str().as_bytes()));

@@ -201,7 +201,11 @@ impl Pruning<'_> {
     }
 
     fn refuse_unbounded(&self) -> Result<(), Error> {
-        if self.kind != Kind::Discarded && self.conditions().is_unbounded() { Err(error::which(self.kind)) } else { Ok(()) }
+        if self.kind != Kind::Discarded && self.conditions().is_unbounded() {
+            Err(error::which(self.kind, self.wanted.committed))
+        } else {
+            Ok(())
+        }
     }
 
     /// The sessions that fit the conditions.
@@ -209,7 +213,9 @@ impl Pruning<'_> {
         let Self { kind, store, .. } = *self;
         let (headers, _) = store.headers()?;
         let mut prunable = Vec::new();
-        for header in &headers {
+        // Until when a discard can be undone retention.discarded has said: other settings do not end that.
+        let stays = |header: &Header| self.wanted.which.is_unbounded() && kind == Kind::Sessions && header.is_aside();
+        for header in headers.iter().filter(|header| !stays(header)) {
             if kind.may_go(store, header, committed)? {
                 prunable.push(header);
             }

@@ -7,7 +7,7 @@ use super::sessions::{self, Consent, Pruning, Wanted, refuse_signal};
 use super::snapshots::drop_shown;
 use crate::error::Error;
 use crate::fs::{OnSignal, interrupt};
-use crate::session::{Header, Store};
+use crate::session::{Header, Store, Which};
 use crate::snapshot::{Pruned, Series, prune_snapshots as snapshots};
 use crate::verb::desk::Desk;
 use crate::verb::error::{self, UNKNOWN_DIRECTORY};
@@ -45,13 +45,13 @@ pub fn prune(desk: &Desk, dry_run: bool) -> Result<All, Error> {
     }
 }
 
-fn wanted(desk: &Desk) -> Wanted {
-    Wanted { ids: Vec::new(), which: sessions::by_settings(desk), committed: Committed::Stays, dry_run: false }
+fn wanted() -> Wanted {
+    Wanted { ids: Vec::new(), which: Which::default(), committed: Committed::Stays, dry_run: false }
 }
 
 fn planned(desk: &Desk, store: &Store, dry_run: bool) -> Result<All, Error> {
-    let wanted = &wanted(desk);
-    let mut plan = All { dry_run, keeps_sessions: wanted.which.is_unbounded(), ..All::default() };
+    let wanted = &wanted();
+    let mut plan = All { dry_run, keeps_sessions: sessions::by_settings(desk).is_unbounded(), ..All::default() };
     if !plan.keeps_sessions {
         let fit = |kind| Pruning { desk, store, kind, wanted }.by_conditions(Committed::Stays);
         let sessions = fit(Kind::Sessions)?;
@@ -96,7 +96,7 @@ fn carry_out(desk: &Desk, store: &Store, plan: All, done: &mut All) -> Result<()
         }
         let consent = Consent::These(planned.headers.iter().map(|header| header.id.clone()).collect());
         let mut dropped = Sessions::default();
-        let pruning = Pruning { desk, store, kind, wanted: &wanted(desk) };
+        let pruning = Pruning { desk, store, kind, wanted: &wanted() };
         let ended = pruning.carry_out(&consent, &mut dropped);
         let staying = |Skipped { id, why }: Skipped| Staying { what: format!("session {id}"), why: why.into() };
         done.skipped.extend(dropped.skipped.into_iter().map(staying));

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::terms::Closing;
 use crate::capture::Hide;
-use crate::settings::{From, Holds, Secret, names_private_key};
+use crate::settings::{From, Holds, MovedSecret, Secret, names_private_key};
 use crate::verb::desk::Desk;
 use crate::verb::error;
 use crate::verb::fact::Fact;
+use crate::verb::resolve::scope::Scope;
 
 /// The most of a file that is looked through for a key or a token, in bytes.
 const LOOKED_THROUGH: u64 = 1 << 20;
@@ -18,28 +19,47 @@ const LOOKED_THROUGH: u64 = 1 << 20;
 pub fn paths<'a>(desk: &Desk, closing: &'a Closing, passed: impl Iterator<Item = &'a Path>) -> Vec<Hide> {
     let home = dirs::home_dir();
     let open: Vec<PathBuf> = closing.open.iter().map(PathBuf::as_path).chain(passed).map(real).collect();
-    let set = desk.config.closed.value.iter().flat_map(|path| match Secret::at(path, home.as_deref()) {
-        Some(known) => {
-            let places = std::iter::once(path.clone()).chain(known.moved());
-            places.map(|path| (path, (known.what, known.holds))).collect()
-        }
-        None => vec![(path.clone(), ("agent.closed", Holds::All))],
-    });
+    let known =
+        |path: &Path| Secret::at(path, home.as_deref()).map_or(("agent.closed", Holds::All), |known| (known.what, known.holds));
+    let set = desk.config.closed.value.iter().map(|path| (path.as_path(), known(path)));
+    let is_listed =
+        |secret: &Secret| home.as_ref().is_some_and(|home| desk.config.closed.value.contains(&home.join(secret.path)));
+    let moved = closing.moved.iter().filter(|moved| is_listed(moved.secret) && closes(desk, moved));
+    let set = set.chain(moved.map(|moved| (moved.path.as_path(), (moved.secret.what, moved.secret.holds))));
     // A list of a person's own is the whole list.
     let of_agents = closing.of_agents.iter().filter(|_| desk.config.closed.from == From::Default);
-    let all = set.chain(of_agents.map(|path| (path.as_path().to_path_buf(), (error::AGENT_S_CREDENTIALS, Holds::All))));
+    let all = set.chain(of_agents.map(|path| (path.as_path(), (error::AGENT_S_CREDENTIALS, Holds::All))));
     let all: Vec<_> = all.collect();
     for path in closing.open.iter().map(|path| real(path)) {
-        let is_of_it = |(closed, _): &(PathBuf, _)| path.starts_with(real(closed)) || real(closed).starts_with(&path);
+        let is_of_it = |(closed, _): &(&Path, _)| path.starts_with(real(closed)) || real(closed).starts_with(&path);
         if !all.iter().any(is_of_it) {
             desk.caller.tell(Fact::Warning(&error::opens_nothing(&path)));
         }
     }
     let closed = all.into_iter().flat_map(|(path, (what, holds))| {
-        let parts = secret_parts(&path, holds).into_iter().flat_map(|path| but_for(&open, path));
+        let parts = secret_parts(path, holds).into_iter().flat_map(|path| but_for(&open, path));
         parts.map(|path| Hide { path, secret: Some(what.to_owned()) }).collect::<Vec<_>>()
     });
     closed.collect()
+}
+
+/// Tells whether the place that a variable names is closed: it is no device, as /dev/null would be, and does not lie in the project. One that
+/// holds the project, the home directory or the store is not, and named.
+fn closes(desk: &Desk, moved: &MovedSecret) -> bool {
+    let place = real(&moved.path);
+    let is_other = place.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    let project = Scope::here().ok().and_then(|scope| scope.project).map(|project| project.as_path().to_path_buf());
+    let (home, store) = (dirs::home_dir(), desk.store().ok().flatten().map(|store| store.path.as_path().to_path_buf()));
+    // At home it is not the project that keeps a place open.
+    let is_home = |project: &Path| home.as_ref().is_some_and(|home| real(home).starts_with(project));
+    if is_other || project.as_ref().is_some_and(|project| place.starts_with(project) && !is_home(project)) {
+        return false;
+    }
+    let holds = project.into_iter().chain(home).chain(store).any(|within| real(&within).starts_with(&place));
+    if holds {
+        desk.caller.tell(Fact::Warning(&error::closes_too_much(moved.variable, &moved.path)));
+    }
+    !holds
 }
 
 fn real(path: &Path) -> PathBuf {

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::error::{At, Error};
-use crate::fs::AbsPath;
+use crate::fs::{AbsPath, program};
 use crate::session::Id;
 use crate::verb::error;
 
@@ -44,7 +44,7 @@ impl Door {
     fn start(&self, asked: UnixStream) -> Result<Child, Error> {
         asked.set_read_timeout(Some(PATIENCE)).at("make", error::CONNECTION)?;
         let answered = asked.try_clone().at("make", error::CONNECTION)?;
-        let mut command = crate::fs::command(std::env::current_exe().at("find", error::OWN_PROGRAM)?);
+        let mut command = crate::fs::command(program::own().at("find", error::OWN_PROGRAM)?);
         command
             .args(["far", "--held"])
             .args(self.hides.then_some("--no-content"))

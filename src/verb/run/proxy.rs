@@ -8,6 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::error::{At, IoError};
+use crate::fs::program;
 use crate::proxy::Refused;
 use crate::settings::Entry;
 use crate::verb::error;
@@ -34,7 +35,7 @@ impl<'a> Proxy<'a> {
     pub fn start(&mut self, listener: TcpListener) -> Result<(), IoError> {
         let (ours, theirs) = UnixStream::pair().at("make", error::CONNECTION)?;
         ours.set_read_timeout(Some(PATIENCE)).at("make", error::CONNECTION)?;
-        let mut command = crate::fs::command(std::env::current_exe().at("find", error::OWN_PROGRAM)?);
+        let mut command = crate::fs::command(program::own().at("find", error::OWN_PROGRAM)?);
         command.arg("proxy").args(self.list.iter().map(Entry::to_string));
         // What a terminal sends to recant's group is not for it.
         command.process_group(0);

@@ -7,7 +7,7 @@ use super::service::Service;
 use crate::agent::{Agent, State};
 use crate::capture::{Linger, Network, Pass};
 use crate::fs::AbsPath;
-use crate::settings::Entry;
+use crate::settings::{Entry, MovedSecret};
 use crate::verb::resolve::go_on::Aim;
 
 /// A command whose changes are to be held.
@@ -78,6 +78,8 @@ pub struct Closing {
     pub open: Vec<PathBuf>,
     /// The credentials of all other agents that are known.
     pub of_agents: Vec<AbsPath>,
+    /// The places that the caller's environment names for secrets.
+    pub moved: Vec<MovedSecret>,
 }
 
 /// The places that a run treats in another way than the rest, all absolute.

@@ -21,7 +21,7 @@ use crate::face::find_store::{absolute, cwd, named, whole};
 use crate::face::surroundings::surroundings;
 use crate::fs::{AbsPath, interrupt};
 use crate::session::Changes;
-use crate::settings::Entry;
+use crate::settings::{self, Entry};
 use crate::verb::run::service::Service;
 use crate::verb::run::terms::{Closing, Wanted};
 use crate::verb::run::{hold, in_place, stop};
@@ -197,7 +197,8 @@ fn closing(args: &args::Run, own: Option<Agent>) -> Result<Closing, Error> {
     let (here, cwd) = (surroundings()?, absolute(&cwd()?)?);
     let others = Agent::ALL.iter().filter(|agent| Some(**agent) != own);
     let of_agents = others.flat_map(|agent| State::of(*agent, &here, &cwd).credentials).collect();
-    Ok(Closing { open: wholes(&args.open)?, of_agents })
+    let moved = settings::moved(cwd.as_path(), |variable| std::env::var_os(variable));
+    Ok(Closing { open: wholes(&args.open)?, of_agents, moved })
 }
 
 fn wholes(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
