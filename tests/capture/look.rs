@@ -1,5 +1,8 @@
 //! Looking at sessions from inside a run.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use crate::desk::{Desk, Who, each, has, is_root};
 use crate::steps::at_terminal;
 
@@ -53,6 +56,25 @@ fn what_a_run_holds_and_other_sessions_are_looked_at_from_inside() {
         // What is asked for by a path of the run is that path, and no other.
         assert!(!told[5].0.contains("new") && !told[9].0.contains("job"), "{told:?}");
         desk.world.manifest().assert_same(&before, "held");
+    });
+}
+
+#[test]
+fn a_run_whose_program_was_replaced_meanwhile_still_answers() {
+    each(|desk| {
+        let [program, newer] = ["recant", "newer"].map(|name| desk.world.root().join("home").join(name));
+        std::fs::copy(&desk.binary, &program).unwrap();
+        std::fs::copy(&desk.binary, &newer).unwrap();
+        let script = "echo n > new; echo ready; read go; \"$RECANT\" diff --name-only";
+        let call = desk.give(desk.world.program(&program, ["run", "--", "sh", "-c", script])).env("RECANT", &desk.binary);
+        let mut run = call.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(run.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "ready");
+        std::fs::rename(&newer, &program).unwrap();
+        run.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let answer: Vec<String> = said.map(Result::unwrap).collect();
+        assert!(answer.len() == 1 && answer[0].ends_with("new"), "{answer:?}");
+        assert!(run.wait().unwrap().success());
     });
 }
 
