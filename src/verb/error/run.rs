@@ -120,7 +120,7 @@ pub fn opens_nothing(path: &Path) -> String {
 /// The warning about a variable that names, for a secret, a directory with the project, the home directory or the store in it.
 pub fn closes_too_much(variable: &str, path: &Path) -> String {
     let place = shell_word(path.as_os_str().as_encoded_bytes());
-    format!("{variable} names {place}, which is not closed: the project, the home directory or the store lies in it")
+    format!("{place}: {variable}: stays open, as it holds the project, home or the store")
 }
 
 /// The error for a `--pass` path that is missing.
